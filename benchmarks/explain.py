@@ -68,7 +68,9 @@ def running(nodes: int, pods: int) -> Iterator[Document]:
             place = member // each % nodes
             gpus = 2 if member % each < 3 else 1
             tolerations = [{"key": "dedicated", "operator": "Exists"}]
-            yield pod(f"{name}-{member}", name, gpus if place % 2 == 0 else min(gpus, 1), f"node-{place:05}", tolerations=tolerations)
+            yield pod(
+                f"{name}-{member}", name, gpus if place % 2 == 0 else min(gpus, 1), f"node-{place:05}", tolerations=tolerations
+            )
 
 
 def waiting() -> Iterator[tuple[str, list[Document]]]:
@@ -90,7 +92,12 @@ def queues() -> list[Document]:
     """Return the queues."""
     capability = {"small": {GPU: "20"}}
     return [
-        {"apiVersion": VOLCANO, "kind": "Queue", "metadata": {"name": name}, "spec": {"weight": 1, "capability": capability.get(name)}}
+        {
+            "apiVersion": VOLCANO,
+            "kind": "Queue",
+            "metadata": {"name": name},
+            "spec": {"weight": 1, "capability": capability.get(name)},
+        }
         for name in ("blue", "green", "small")
     ]
 
@@ -127,7 +134,9 @@ def main() -> int:
         ended = perf_counter()
         is_slow |= explained - began > MOST_EXPLAIN_SECONDS or ended - explained > MOST_SEARCH_SECONDS
         first = found.remedies[0].text if found.remedies else "nothing"
-        print(f"{lack:<14} {explained - began:>7.2f} s {ended - explained:>7.2f} s  {found.tried:>8}  {len(found.remedies)}: {first}")
+        print(
+            f"{lack:<14} {explained - began:>7.2f} s {ended - explained:>7.2f} s  {found.tried:>8}  {len(found.remedies)}: {first}"
+        )
     return int(is_slow)
 
 

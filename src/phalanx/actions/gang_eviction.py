@@ -142,7 +142,7 @@ class _Attempt:
         Without a shortage it is that nothing may be taken for the first task.
         """
         session, gang, purpose = self._session, self._gang, self._action.purpose
-        if session.trace.level < 4:
+        if not session.trace.wants(4, gang.key):
             return
         if shortage is None:
             reason = f"task {tasks[0].task.key}: {self._why_not_eligible(tasks[0])}"

@@ -23,6 +23,7 @@ Exit status:
 
 FORMS = ("table", "json", "yaml")
 GANG_WAITS = 3
+SEARCH_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class ExplainOptions:
     names: tuple[str, ...]
     now: str | None
     changes: tuple[str, ...]
+    timeout: float
     form: str
 
 
@@ -49,6 +51,10 @@ class ExplainOptions:
 @policy_options.scheduler_names
 @click.option("--now", metavar="TIME", help="Time of the session, such as 2026-01-01T12:00:00Z; now by default.")
 @click.option("--if", "changes", multiple=True, metavar="CHANGE", help="Explain as if this were so; may be repeated.")
+@click.option(
+    "--timeout", type=click.FloatRange(min=0), default=SEARCH_SECONDS, show_default=True, metavar="SECONDS",
+    help="How long to look for changes that would start the gang; 0 for not at all.",
+)  # fmt: skip
 @click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Output format.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click read them

@@ -1,12 +1,14 @@
 """What `phalanx explain` does with its input: one session on it, and the explanation of one gang."""
 
 from datetime import UTC, datetime
+from time import monotonic
 
 import click
 
 from phalanx.cli import output
 from phalanx.cli.explain import ExplainOptions
 from phalanx.cli.grouping import grouped
+from phalanx.cli.remedy_output import what_if_lines
 from phalanx.config.policies import DEFAULT_PROFILE, policy_of_profile
 from phalanx.config.schedulers import our_schedulers
 from phalanx.dialects.cluster import ObjectCluster
@@ -16,6 +18,8 @@ from phalanx.explain.tree import Explanation, Line
 from phalanx.live.catalogue import connected
 from phalanx.session.policy import Policy
 from phalanx.store.input_files import policy_of_file, take_in
+from phalanx.whatif.answer import what_if
+from phalanx.whatif.changes import parse_all
 from phalanx.whatif.trial_cluster import TrialCluster
 
 INDENT = "  "
@@ -24,15 +28,15 @@ INDENT = "  "
 def explain(asked: ExplainOptions) -> bool:
     """Explain a gang; return whether it has its minimum, or gets it as a whole once others have left."""
     key = asked.gang if "/" in asked.gang else f"default/{asked.gang}"
-    trial = _trial_cluster(asked).decide(traced=[key])
-    found = trial.explanation(key)
+    answer = what_if(_trial_cluster(asked), key, parse_all(asked.changes), clock=monotonic, budget_seconds=asked.timeout)
+    found = answer.trial.explanation(key)
     if found is None:
         raise SnapshotError(f"there is no gang {key} in the input")
     if asked.form == "table":
-        click.echo("\n".join(lines_of(found)))
+        click.echo("\n".join([*lines_of(found), *what_if_lines(answer)]))
     else:
-        output.write_data(found.document(), asked.form)
-    return trial.starts(key)
+        output.write_data({**found.document(), **answer.document()}, asked.form)
+    return answer.trial.starts(key)
 
 
 def _trial_cluster(asked: ExplainOptions) -> TrialCluster:

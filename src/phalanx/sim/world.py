@@ -15,8 +15,8 @@ from phalanx.controllers.gates import GANG_TIMED_OUT
 from phalanx.controllers.objects import controller_of
 from phalanx.controllers.unmade_pods import UnmadePods
 from phalanx.controllers.volcano_job.job import JOB as VOLCANO_JOB
-from phalanx.dialects.fresh_pods import fresh
 from phalanx.dialects.cluster import ObjectCluster
+from phalanx.dialects.fresh_pods import fresh
 from phalanx.dialects.yunikorn import GANG_DEGRADED, TIMED_OUT
 from phalanx.errors import ClusterError, SnapshotError
 from phalanx.explain.why import missing_groups, why

@@ -43,9 +43,11 @@ class ClaimChange(ObjectChange):
 
     def _bound(self, claim: Document | None) -> Document:
         namespace, name = split_key(namespaced(self.name))
-        made = {"apiVersion": VOLUME_CLAIM.api_version, "kind": VOLUME_CLAIM.kind, "metadata": {"namespace": namespace, "name": name}}
+        made = {
+            "apiVersion": VOLUME_CLAIM.api_version,
+            "kind": VOLUME_CLAIM.kind,
+            "metadata": {"namespace": namespace, "name": name},
+        }
         found = edited(claim or made, "spec", "volumeName", to=self._volume_name)
         found = edited(found, "metadata", "annotations", BOUND, to="yes")
         return edited(edited(found, "metadata", "deletionTimestamp", to=None), "status", "phase", to="Bound")
-
-

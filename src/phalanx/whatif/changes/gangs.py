@@ -23,7 +23,7 @@ class GangChange(ObjectChange):
 
     word = "gang"
     states = ("gone",)
-    fields = {name: example for name, (example, _) in POD_FIELDS.items()} | {  # noqa: RUF012  read only
+    fields = {name: example for name, (example, _) in POD_FIELDS.items()} | {
         "minMember": "3", "minResources": "4", "priority": "100", "queue": "research", "preemptable": "true", "pods": "+2",
         TIER: "2", LEVEL: "zone", "topology": "none",
     }  # fmt: skip
@@ -45,7 +45,7 @@ class GangChange(ObjectChange):
         if gang is None:
             raise self.unknown(cluster.gangs)
         kind = GROUP_BY_DIALECT.get(gang.dialect)
-        names = [piece.key for piece in gang.pieces] or [key.partition("@")[0]]
+        names = [str(piece.key) for piece in gang.pieces] or [key.partition("@")[0]]
         found = [cluster.find(kind, name) for name in names] if kind is not None else []
         return GangTrial(self, cluster, gang, [group for group in found if group is not None], cluster.pods_of(key))
 
@@ -81,7 +81,7 @@ def _more_pods(trial: GangTrial) -> list[Edit]:
 
 def _pod_like(trial: GangTrial) -> Document:
     role = trial.change.key
-    roles = {task.key: task.role for task in trial.cluster.members(trial.gang.key)}
+    roles = {str(task.key): task.role for task in trial.cluster.members(trial.gang.key)}
     alike = [pod for pod in trial.pods if not role or roles.get(_key(pod)) == role]
     if not alike and not trial.pods:
         raise trial.change.refuse("it has no pod that others could be like")

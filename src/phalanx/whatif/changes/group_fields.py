@@ -1,4 +1,4 @@
-"""What a gang says of itself as a whole, changed where its dialect says it: on its group object, or on the pods that describe it."""
+"""What a gang says of itself as a whole, changed where its dialect says it: on its group object, or on pods that describe it."""
 
 import json
 from collections.abc import Sequence
@@ -189,7 +189,9 @@ def topology(trial: GangTrial, *, part_of: str) -> list[Edit]:
             raise trial.cannot("tiers of HyperNodes")
         found = part(trial.group, "spec", "networkTopology") or {}
         wider = {**found, TIER: change.whole_number()}
-        return [trial.edit("spec", "networkTopology", to={name: value for name, value in wider.items() if name != "highestTierName"})]
+        return [
+            trial.edit("spec", "networkTopology", to={name: value for name, value in wider.items() if name != "highestTierName"})
+        ]
     match trial.gang.dialect:
         case "kai":
             return [trial.edit("spec", "topologyConstraint", "requiredTopologyLevel", to=change.value)]

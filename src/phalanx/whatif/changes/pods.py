@@ -20,7 +20,7 @@ class PodChange(ObjectChange):
 
     word = "pod"
     states = ("gone",)
-    fields = {name: example for name, (example, _) in POD_FIELDS.items()} | {"priority": "100", "preemptable": "true"}  # noqa: RUF012
+    fields = {name: example for name, (example, _) in POD_FIELDS.items()} | {"priority": "100", "preemptable": "true"}
 
     def edits(self, cluster: TrialCluster) -> list[Edit]:
         """Return the objects that it changes."""
@@ -32,7 +32,9 @@ class PodChange(ObjectChange):
         if self.field == "preemptable":
             return [Edit(pod, preemptable(pod, self))]
         if not waits(pod):
-            raise self.refuse(f"the pod is on node {pod['spec']['nodeName']} already; only a pod that waits can ask for something else")
+            raise self.refuse(
+                f"the pod is on node {pod['spec']['nodeName']} already; only a pod that waits can ask for something else"
+            )
         if self.field == "priority":
             chosen, made = priority_class(self, cluster)
             return [*made, Edit(pod, with_priority(pod, chosen))]

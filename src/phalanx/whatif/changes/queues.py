@@ -11,7 +11,11 @@ from phalanx.whatif.changes.object_change import NONE, ObjectChange, edited, par
 from phalanx.whatif.trial_cluster import Edit, TrialCluster
 
 KAI_QUEUE = kind_of({"apiVersion": "scheduling.run.ai/v2", "kind": "Queue"})
-VOLCANO_AMOUNTS = {"capability": ("spec", "capability"), "deserved": ("spec", "deserved"), "guarantee": ("spec", "guarantee", "resource")}
+VOLCANO_AMOUNTS = {
+    "capability": ("spec", "capability"),
+    "deserved": ("spec", "deserved"),
+    "guarantee": ("spec", "guarantee", "resource"),
+}
 KAI_AMOUNTS = ("limit", "quota")
 KAI_NAMES = {CPU: "cpu", MEMORY: "memory", GPU: "gpu", "gpu": "gpu"}
 OF_BOTH = ("priority", "parent")
