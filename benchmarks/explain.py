@@ -24,6 +24,7 @@ GPU, GROUP = "nvidia.com/gpu", "scheduling.k8s.io/group-name"
 VOLCANO = "scheduling.volcano.sh/v1beta1"
 MOST_EXPLAIN_SECONDS, MOST_SEARCH_SECONDS = 1.0, 5.0
 GANG = 10
+TOLERANT: dict[str, Any] = {"tolerations": [{"key": "dedicated", "operator": "Exists"}]}
 WAITING = 50
 
 
@@ -59,7 +60,7 @@ def pod(name: str, gang: str, gpus: int, on: str = "", **spec: Any) -> Document:
 
 
 def running(nodes: int, pods: int) -> Iterator[Document]:
-    """Yield gangs that run, five pods on a node, of which tainted nodes leave one GPU free."""
+    """Yield gangs that run, five pods on a node, of which tainted nodes leave some GPUs free."""
     each = max(pods // nodes, 1)
     for number in range(0, pods, GANG):
         name = f"run-{number // GANG}"
@@ -76,8 +77,8 @@ def running(nodes: int, pods: int) -> Iterator[Document]:
 def waiting() -> Iterator[tuple[str, list[Document]]]:
     """Yield gangs that wait, each with what it lacks."""
     kinds: tuple[tuple[str, int, dict[str, Any]], ...] = (
-        ("whole nodes", 8, {}), ("a toleration", 3, {}), ("a label", 1, {"nodeSelector": {"zone": "nowhere"}}), ("members", 1, {}),
-        ("quota", 3, {"tolerations": [{"key": "dedicated", "operator": "Exists"}]}),
+        ("whole nodes", 8, {}), ("a toleration", 3, {}), ("a label", 1, {**TOLERANT, "nodeSelector": {"zone": "nowhere"}}),
+        ("members", 1, TOLERANT), ("quota", 3, TOLERANT),
     )  # fmt: skip
     for number in range(WAITING):
         lack, gpus, spec = kinds[number % len(kinds)]

@@ -79,8 +79,10 @@ class Question:
 
     @property
     def lacking(self) -> list[str]:
-        """Resources of which nodes have too little."""
-        return [name for reason in self.obstacles if (name := lacked_resource(reason))]
+        """Resources of which nodes or queues have too little."""
+        of_nodes = (lacked_resource(reason) for reason in self.obstacles)
+        of_queues = (str(verdict.numbers.get("resource", "")) for verdict in self.verdicts)
+        return [name for name in dict.fromkeys((*of_nodes, *of_queues)) if name]
 
     @property
     def minimum(self) -> int:

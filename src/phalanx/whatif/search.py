@@ -41,6 +41,8 @@ class _Search:
         self._cluster, self._gang, self._clock, self._deadline = cluster, gang, clock, deadline
         self._tried: dict[tuple[str, ...], Reading | None] = {}
         self._untried: list[str] = []
+        self._longest = 0.0
+        """Seconds of the longest session: none is begun that may end too late."""
 
     def run(self, reading: Reading) -> Findings:
         """Try single changes, and pairs where none of them is enough."""
@@ -172,14 +174,17 @@ class _Search:
 
     def _read(self, changes: Changes) -> Reading | None:
         """Return what a session makes of the gang; None where such a change cannot be made."""
+        began = self._clock()
         try:
             with self._cluster.with_changes(changes) as cluster:
                 return cluster.decide().reading(self._gang)
         except PhalanxError:
             return None
+        finally:
+            self._longest = max(self._longest, self._clock() - began)
 
     def _is_late(self) -> bool:
-        return self._clock() >= self._deadline
+        return self._clock() + self._longest >= self._deadline
 
 
 def _key(changes: Changes) -> tuple[str, ...]:
