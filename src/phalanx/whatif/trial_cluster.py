@@ -165,15 +165,19 @@ class TrialCluster:
     @contextmanager
     def changed(self, edits: Sequence[Edit]) -> Iterator["TrialCluster"]:
         """Enter edits, and take them back at the end of the block."""
-        done: list[Edit] = []
         try:
-            for edit in edits:
-                done.append(edit)
-                self._enter(edit)
+            self._enter_together(edits)
             yield self
         finally:
-            for edit in reversed(done):
-                self._enter(edit.reverse)
+            self._enter_together([edit.reverse for edit in reversed(edits)])
+
+    def _enter_together(self, edits: Sequence[Edit]) -> None:
+        """Enter edits. Pods that describe their gang must agree about it, so all that change go before the first comes back."""
+        for edit in edits if len(edits) > 1 else ():
+            if edit.before is not None and edit.before["kind"] == POD.kind:
+                self._cluster.remove(edit.before)
+        for edit in edits:
+            self._enter(edit)
 
     def _enter(self, edit: Edit) -> None:
         document = edit.after if edit.after is not None else edit.before
