@@ -16,6 +16,8 @@ MADE_ELSEWHERE = (
     *(kind_of({"apiVersion": "batch/v1", "kind": name}) for name in ("Job", "CronJob")),
     *WORKLOADS,
 )
+_WITH_PODS = frozenset({*MADE_HERE, *MADE_ELSEWHERE})
+"""All of them, for a quick look: it is asked of every object of a cluster."""
 STOPPED = ("Complete", "Failed", "Succeeded", "Completed", "Terminated", "Aborted", "Suspended")
 
 SUSPENSIONS = (("suspend",), ("runPolicy", "suspend"))
@@ -25,7 +27,7 @@ NUMBERS = ("replicas", "parallelism")
 
 def stands_for_pods(kind: Kind) -> bool:
     """Tell whether objects of a kind have pods, or others that have."""
-    return kind in MADE_HERE or kind in MADE_ELSEWHERE
+    return kind in _WITH_PODS
 
 
 def nobody_makes_pods(kind: Kind) -> bool:

@@ -138,6 +138,8 @@ class _Search:
         least = self._least(replace(first, changes=lambda n: (*first.changes(n), *rest), guess=first.most))
         if least is None or self._starts(rest) or self._starts(first.changes(least)):
             return None
+        if self._tried[_key(rest)] is None:
+            return None  # it is about something that only the first change makes
         less = [(*first.changes(least - 1), *rest)] if least > 1 else []
         less += [(*first.changes(least), *second.changes(more - 1))] if more > 1 else []
         smaller = [part for part in less if not self._starts(part)]

@@ -13,6 +13,7 @@ from phalanx.config.builtin import catalogue_of
 from phalanx.config.policies import policy_of_gates
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.dialects.gates import GangGates
+from phalanx.errors import SnapshotError
 from phalanx.explain.explanation import explanation
 from phalanx.explain.gang_status import GangStatus, gang_status
 from phalanx.explain.reading import Reading, reading_of
@@ -164,31 +165,40 @@ class TrialCluster:
 
     @contextmanager
     def changed(self, edits: Sequence[Edit]) -> Iterator["TrialCluster"]:
-        """Enter edits, and take them back at the end of the block."""
+        """Enter edits, and take them back at the end of the block; an object that nobody could read is refused."""
         try:
-            self._enter_together(edits)
+            refused = self._enter_all(edits)
+            if refused:
+                raise refused[0]
             yield self
         finally:
-            self._enter_together([edit.reverse for edit in reversed(edits)])
+            self._enter_all([edit.reverse for edit in reversed(edits)])
 
-    def _enter_together(self, edits: Sequence[Edit]) -> None:
-        """Enter edits. Pods that describe their gang must agree about it, so all that change go before the first comes back."""
-        for edit in edits if len(edits) > 1 else ():
-            if edit.before is not None and edit.before["kind"] == POD.kind:
-                self._cluster.remove(edit.before)
-        for edit in edits:
+    def _enter_all(self, edits: Sequence[Edit]) -> list[SnapshotError]:
+        """Enter edits; return what is wrong with those that cannot be read even when all others are there.
+
+        Pods that describe their gang contradict each other while some of them have changed and others not yet.
+        """
+        first = [edit for edit in edits if self._problem(edit) is not None]
+        return [problem for edit in first if (problem := self._problem(edit)) is not None]
+
+    def _problem(self, edit: Edit) -> SnapshotError | None:
+        try:
             self._enter(edit)
+        except SnapshotError as problem:
+            return problem
+        return None
 
     def _enter(self, edit: Edit) -> None:
         document = edit.after if edit.after is not None else edit.before
         if document is None:
             return
+        kind = known_kind(document)
+        if kind is not None:
+            self._planner.notice(kind, document, is_gone=edit.after is None)
         if edit.after is not None:
             self._table(document)[object_key(document)] = document
             self._cluster.put(document)
         else:
             self._table(document).pop(object_key(document), None)
             self._cluster.remove(document)
-        kind = known_kind(document)
-        if kind is not None:
-            self._planner.notice(kind, document, is_gone=edit.after is None)
