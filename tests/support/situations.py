@@ -8,7 +8,8 @@ The first document of a file is the Situation:
     status     what becomes of the gang, if it is not that it waits
     source     where the situation comes from
     first      what the first lines must say: texts, or several with '|' between them of which one is enough
-    not        what they must not say
+    also       what must be said, in any line
+    not        what the first lines must not say
     fix        what ends the wait: changes as `phalanx explain --if` takes them, or an edit where the language has no word:
                {patch: OBJECT}, {create: OBJECT}, {delete: KIND NAME}, {now: TIME}
 
