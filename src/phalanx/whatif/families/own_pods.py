@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 from phalanx.model.shape import Shape, Taint
 from phalanx.whatif.changes.claims import ClaimChange
+from phalanx.model.storage import VolumeClaim
+from phalanx.state.snapshot import Surroundings
 from phalanx.whatif.changes.gangs import GangChange
 from phalanx.whatif.changes.object_change import NONE
 from phalanx.whatif.question import Question
@@ -30,9 +32,9 @@ def gates(question: Question) -> Iterator[Candidate]:
 
 
 def scheduler_name(question: Question) -> Iterator[Candidate]:
-    """Pods that wait for another scheduler."""
+    """Pods that wait for another scheduler, or for several."""
     ours = question.snapshot.surroundings.schedulers
-    if ours and any(task.task.is_foreign for task in question.waiting):
+    if ours and (any(task.task.is_foreign for task in question.waiting) or any(question.refused("SeveralSchedulers"))):
         name = OUR_SCHEDULER if OUR_SCHEDULER in ours else min(ours)
         yield Candidate.fixed(f"with schedulerName {name}", own(question, "schedulerName", name))
 
@@ -90,9 +92,15 @@ def bound_claims(question: Question) -> Iterator[Candidate]:
 
 
 def _claims(shapes: list[Shape], question: Question) -> list[str]:
-    known = question.snapshot.surroundings.volume_claims
+    """Return the claims without a volume, or with one that is gone."""
+    world = question.snapshot.surroundings
     keys = dict.fromkeys(f"{shape.namespace}/{claim}" for shape in shapes for claim in shape.volume_claims)
-    return [key for key in keys if key not in known or not known[key].is_bound]
+    claims = {key: world.volume_claims.get(key) for key in keys}
+    return [key for key, claim in claims.items() if claim is None or not _has_volume(claim, world)]
+
+
+def _has_volume(claim: VolumeClaim, world: Surroundings) -> bool:
+    return claim.is_bound and claim.volume in world.volumes and not claim.is_lost and not claim.is_deleting
 
 
 def preemption(question: Question) -> Iterator[Candidate]:
