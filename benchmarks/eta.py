@@ -27,7 +27,6 @@ from random import Random
 from statistics import mean, median
 from typing import Any
 
-from phalanx.cli.eta_input import intake_of
 from phalanx.cli.eta_simulations import EtaSettings, eta_cluster, simulated
 from phalanx.config.policies import policy_of_profile
 from phalanx.config.schedulers import our_schedulers
@@ -44,6 +43,8 @@ from phalanx.sim.settings import Settings
 from phalanx.sim.setup import set_workload
 from phalanx.sim.workload import Workload
 from phalanx.sim.world import World
+from phalanx.store.input_files import take_in
+from phalanx.store.listed_cluster import ListedCluster
 
 PAGE = Path(__file__).with_name("RESULTS-ETA.md")
 HOUR, DAY = 3600.0, 86_400.0
@@ -180,9 +181,10 @@ def ask(world: World, policy: Policy, history: tuple[FinishedGang, ...], seeds: 
     waiting = {str(key): record for key, record in records.items() if record.started is None}
     answers = {name: _naive(record, records.values(), moment) for name, record in waiting.items()}
     for knowledge in (EXACT, HISTORY, DEADLINES):
-        cluster = ObjectCluster(schedulers=our_schedulers(()))
+        listed = ListedCluster("simulated", world.now, known_by(knowledge, world))
+        intake = take_in((), ObjectCluster(schedulers=our_schedulers(())), goes_on=True, live=listed)
         known = EtaSettings(world.now, HORIZON_SECONDS, history if knowledge == HISTORY else ())
-        given = eta_cluster(intake_of(known_by(knowledge, world), cluster), policy, known).input
+        given = eta_cluster(intake, policy, known).input
         found = simulated(given, 1 if knowledge == EXACT else seeds, time.monotonic() + DAY, divides=divides)
         for estimate in estimates(given.question, found.runs):
             if estimate.gang in answers:

@@ -28,12 +28,15 @@ PATIENCE_SECONDS = 1.0
 """Reading that takes longer is shown on a terminal."""
 
 
-def read_cluster(paths: Sequence[str], reach: Reach, cluster: "ObjectCluster | None" = None) -> "Intake":
-    """Return everything that was named; objects that cannot be understood are left out of the cluster, and named in it."""
+def read_cluster(paths: Sequence[str], reach: Reach, cluster: "ObjectCluster | None" = None, *, is_frugal: bool = True) -> "Intake":
+    """Return everything that was named; objects that cannot be understood are left out of the cluster, and named in it.
+
+    What no session needs of live objects is left out, by default.
+    """
     from phalanx.store.input_files import take_in
 
     with _no_garbage():
-        live = list_live(reach) if reach.is_named or not paths else None
+        live = list_live(reach, is_frugal=is_frugal) if reach.is_named or not paths else None
         return take_in(paths, cluster, goes_on=True, live=live)
 
 
@@ -49,7 +52,7 @@ def _no_garbage() -> Iterator[None]:
             gc.enable()
 
 
-def list_live(reach: Reach) -> "ListedCluster":
+def list_live(reach: Reach, *, is_frugal: bool) -> "ListedCluster":
     """Return the objects of a live cluster."""
 
     async def listed(client: "Client", namespace: str) -> "ListedCluster":
@@ -62,7 +65,7 @@ def list_live(reach: Reach) -> "ListedCluster":
         finally:
             line.clear()
 
-    return ask(reach, listed, is_frugal=True)
+    return ask(reach, listed, is_frugal=is_frugal)
 
 
 class ReadingLine:

@@ -8,18 +8,22 @@ from pathlib import Path
 
 import click
 
+from phalanx.cli import output
+from phalanx.cli.cluster_input import read_cluster
 from phalanx.cli.eta import EtaOptions
-from phalanx.cli.eta_input import read_input
 from phalanx.cli.eta_output import Answer, write
 from phalanx.cli.eta_simulations import EtaCluster, EtaSettings, eta_cluster, simulated
 from phalanx.config.policies import DEFAULT_PROFILE, policy_of_profile
+from phalanx.config.schedulers import our_schedulers
+from phalanx.dialects.cluster import ObjectCluster
 from phalanx.dialects.field_values import seconds
 from phalanx.errors import ConfigError, Missing
 from phalanx.explain.gang_rows import GangRow
+from phalanx.session.policy import Policy
 from phalanx.sim.eta import estimates
 from phalanx.sim.known_durations import FinishedGang, read_history, write_history
 from phalanx.sim.settings import span_in
-from phalanx.store.input_files import policy_of_file, read_bytes
+from phalanx.store.input_files import Intake, policy_of_file, read_bytes
 
 MOST_NAMED = 5
 
@@ -28,8 +32,8 @@ def answer(asked: EtaOptions) -> bool:
     """Answer and write; return whether everybody starts who was asked about."""
     end = time.monotonic() + asked.seconds("--timeout", asked.timeout)
     policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
-    intake, now = read_input(asked.files, asked.reach, policy, asked.names)
-    cluster = eta_cluster(intake, policy, _known(asked, now))
+    intake = _read(asked, policy)
+    cluster = eta_cluster(intake, policy, _known(asked, intake.now))
     if asked.written:
         _write_history(asked.written, cluster.durations.history)
     row = None if asked.gang is None else _row(cluster, asked.gang, asked.reach.namespace)
@@ -42,6 +46,15 @@ def answer(asked: EtaOptions) -> bool:
     answered = Answer(question, cluster.rows, estimates(question, found.runs, found.hopeful), found.runs, asked.seeds, row)
     write(answered, asked.form)
     return answered.is_good
+
+
+def _read(asked: EtaOptions, policy: Policy) -> Intake:
+    """Read the cluster; ends of pods that finished are history, which no session needs."""
+    cluster = ObjectCluster(ignored_provisioners=policy.flags.ignored_provisioners, schedulers=our_schedulers(asked.names))
+    intake = read_cluster(asked.files, asked.reach, cluster, is_frugal=False)
+    for text in (*intake.notes(), *(text for _, text in intake.refused)):
+        output.note(text)
+    return intake
 
 
 def _known(asked: EtaOptions, now: float) -> EtaSettings:

@@ -4,7 +4,6 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from phalanx.cli.eta_input import intake_of, listed
 from phalanx.cli.eta_simulations import EtaSettings, eta_cluster, simulated
 from phalanx.config.policies import DEFAULT_PROFILE, policy_of_profile
 from phalanx.config.schedulers import our_schedulers
@@ -14,7 +13,10 @@ from phalanx.explain.gang_status import GangStatus
 from phalanx.sim.eta import Estimate, estimates
 from phalanx.sim.metrics import short_time
 from phalanx.sim.settings import DAY_SECONDS
+from phalanx.store.input_files import take_in
 from phalanx.store.kube.client import Client
+from phalanx.store.kube.cluster_objects import list_cluster
+from phalanx.store.listed_cluster import ListedCluster
 from phalanx.web.columns import Document
 
 SEEDS, SECONDS, HORIZON = 5, 2.0, 7 * DAY_SECONDS
@@ -28,8 +30,8 @@ async def with_eta(client: Client, gangs: Sequence[Document]) -> list[dict[str, 
     if not any(_is_waiting(gang) for gang in gangs):
         return [{**gang, "eta": NOTHING} for gang in gangs]
     try:
-        documents = await listed(client)
-        texts = _texts(documents, client.now) if len(documents) <= MOST_OBJECTS else {}
+        listed = await list_cluster(client)
+        texts = _texts(listed) if len(listed.documents) <= MOST_OBJECTS else {}
     except PhalanxError:  # the list is worth showing without it: not everybody may read nodes
         texts = {}
     return [{**gang, "eta": texts.get(_key(gang), UNKNOWN) if _is_waiting(gang) else NOTHING} for gang in gangs]
@@ -43,10 +45,10 @@ def _key(gang: Document) -> str:
     return f"{gang['metadata']['namespace']}/{gang['metadata']['name']}"
 
 
-def _texts(documents: Sequence[dict[str, Any]], now: float) -> dict[str, str]:
+def _texts(listed: ListedCluster) -> dict[str, str]:
     end = time.monotonic() + SECONDS
-    cluster = ObjectCluster(schedulers=our_schedulers(()))
-    given = eta_cluster(intake_of(documents, cluster), policy_of_profile(DEFAULT_PROFILE), EtaSettings(now, HORIZON)).input
+    intake = take_in((), ObjectCluster(schedulers=our_schedulers(())), goes_on=True, live=listed)
+    given = eta_cluster(intake, policy_of_profile(DEFAULT_PROFILE), EtaSettings(listed.now, HORIZON)).input
     found = simulated(given, SEEDS, end, divides=False)
     is_whole = found.runs[0].is_whole
     return {

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from phalanx.model.shape import Shape, Taint
-from phalanx.whatif.changes.claims import ClaimChange
 from phalanx.model.storage import VolumeClaim
 from phalanx.state.snapshot import Surroundings
+from phalanx.whatif.changes.claims import ClaimChange
 from phalanx.whatif.changes.gangs import GangChange
 from phalanx.whatif.changes.object_change import NONE
 from phalanx.whatif.question import Question
