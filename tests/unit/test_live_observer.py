@@ -187,7 +187,7 @@ def test_describe_says_what_a_gang_is_and_why_it_waits(inside: Inside, tmp_path:
         shown = run(connection, tmp_path, "describe", "gang", "resnet").stdout
         elsewhere = run(connection, tmp_path, "describe", "bert").stderr
     lines = [" ".join(line.split()) for line in shown.splitlines()]
-    assert {"Gang: resnet", "Dialect: volcano", "Status: Waits", "Reason: NotEnoughResources"} <= set(lines)
+    assert {"Gang: resnet", "Dialect: volcano", "Status: Waits", "Reason: InsufficientResources"} <= set(lines)
     assert any(line.startswith("Why: 0 of 3 tasks fit") for line in lines)
     assert "For more: kubectl phalanx explain research/resnet" in lines
     assert "POD STATUS NODE REASON" in lines

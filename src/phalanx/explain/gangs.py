@@ -63,9 +63,11 @@ class GangBook:
 
     def documents(self, snapshot: Snapshot) -> dict[str, Any]:
         """Return all gangs, each that waits with the reason that the last session gave."""
-        return gang_list(
-            snapshot, lambda state: self._reason(state, snapshot), lambda state: self._codes.get(GangKey(state.key), "")
-        )
+        return gang_list(snapshot, lambda state: self._reason(state, snapshot), lambda state: self.code(GangKey(state.key)))
+
+    def code(self, gang: GangKey) -> str:
+        """Return the reason code of a gang, from the last session that looked at it."""
+        return self._codes.get(gang, "")
 
     def _reason(self, gang: GangState, snapshot: Snapshot) -> str:
         key = GangKey(gang.key)

@@ -76,17 +76,12 @@ def crowded_parts(search: Search, nodes: Mask) -> Iterator[Part]:
 
 
 def node_group_parts(search: Search, nodes: Mask) -> Iterator[Part]:
-    """Divide nodes by their node group, which the queue may not use."""
+    """Name the node groups of nodes, which the queue may not use."""
     column, queue = search.table.label(NODE_GROUP), search.task.gang.gang.queue
-    counts = Counter(column.codes[nodes & column.present].tolist())
-    left = np.array(nodes)
-    for code, count in counts.most_common(MOST_GROUPS):
-        group, mask = column.values[code], nodes & (column.codes == code)
-        left &= ~mask
-        text = f"{verb(count, 'is', 'are')} in node group {group}, which queue {queue!r} may not use"
-        yield Part(mask, text, group)
-    if left.any():
-        yield Part(left, f"{verb(int(left.sum()), 'is', 'are')} in node groups that queue {queue!r} may not use")
+    groups = sorted(column.values[code] for code in np.unique(column.codes[nodes & column.present]).tolist())
+    names = [*groups[:MOST_GROUPS], *(["others"] if len(groups) > MOST_GROUPS else [])]
+    where = f"node group{'s' if len(names) > 1 else ''} {' and '.join(filter(None, (', '.join(names[:-1]), *names[-1:])))}"
+    yield Part(nodes, f"{verb(int(nodes.sum()), 'is', 'are')} in {where}, which queue {queue!r} may not use", ", ".join(names))
 
 
 def label_parts(search: Search, nodes: Mask) -> Iterator[Part]:

@@ -24,7 +24,7 @@ class JobSpec(Read):
     managed_by: str | None = None
 
 
-class JobStatus(Read):
+class JobProgress(Read):
     """How far a Job has come."""
 
     succeeded: Count | None = None
@@ -34,7 +34,7 @@ class Job(Read):
     """A Job."""
 
     spec: JobSpec = field(default_factory=JobSpec)
-    status: JobStatus = field(default_factory=JobStatus)
+    status: JobProgress = field(default_factory=JobProgress)
 
     @property
     def pods(self) -> int:
