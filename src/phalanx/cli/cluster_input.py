@@ -41,7 +41,7 @@ def read_cluster(paths: Sequence[str], reach: Reach, cluster: "ObjectCluster | N
 def _no_garbage() -> Iterator[None]:
     """Look for no garbage while objects are read: they form no circles, and looking through 50,000 pods takes half of the time.
 
-    What was read stays until the command ends, so nobody looks through it later either: traced sessions on it take half of the time.
+    What was read stays until the command ends, so nobody looks through it later either; traced sessions take half of the time.
     """
     was_enabled = gc.isenabled()
     gc.disable()

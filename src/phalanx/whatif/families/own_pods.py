@@ -96,7 +96,9 @@ def _claims(shapes: list[Shape], question: Question) -> list[str]:
 
 
 def preemption(question: Question) -> Iterator[Candidate]:
-    """Pods that may not preempt others."""
+    """Pods that may not preempt others; a gang that has to stay within its quota because nobody may preempt it."""
+    if any(question.refused("NonPreemptibleOverQuota")):
+        yield Candidate.fixed("if others could preempt it", own(question, "preemptable", "true"))
     if any(not task.task.may_preempt for task in question.waiting):
         yield Candidate.fixed(
             "with preemptionPolicy PreemptLowerPriority", own(question, "preemptionPolicy", "PreemptLowerPriority")
