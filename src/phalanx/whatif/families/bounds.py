@@ -131,9 +131,7 @@ def _larger_quota(quota: str, resource: str, plain: str, unit: int, need: int) -
     def changes(steps: int) -> Changes:
         return (QuotaChange(quota, "hard", resource, f"+{amount_text(plain, steps * unit)}"),)
 
-    return Candidate(
-        lambda n: f"if ResourceQuota {quota} had {amount_text(plain, n * unit)} {resource} more",
-        changes,
-        most=2 * guess,
-        guess=guess,
-    )
+    def sentence(steps: int) -> str:
+        return f"if ResourceQuota {quota} had {amount_text(plain, steps * unit)} {resource} more"
+
+    return Candidate(sentence, changes, most=2 * guess, guess=guess)
