@@ -163,13 +163,13 @@ def test_subgroups_of_volcano_are_counted() -> None:
 def test_pods_in_another_namespace_or_with_a_misspelt_group_are_found() -> None:
     group = build.pod_group("train", min_member=2)
     there = build.in_group("train", build.pod("dev/train-0", cpu=1))
-    misspelt = build.in_group("trian", build.pod("train-1", cpu=1))
+    misspelt = build.in_group("trainn", build.pod("train-1", cpu=1))
     found = stage(explained(NODE, group, there, misspelt), Stage.VALID)
     assert found.ok is False
     assert texts(found) == [
         "no pods yet; 2 are needed",
         "  1 pod in namespace dev names it; a gang has all its pods in its own namespace",
-        "  1 pod names the group 'trian', which does not exist; 'train' may be meant",
+        "  1 pod names the group 'trainn', which does not exist; 'train' may be meant",
     ]
 
 
@@ -192,11 +192,11 @@ def test_a_pod_of_the_missing_name_that_is_in_another_gang_is_found_there() -> N
 
 
 def test_a_group_that_nobody_describes_is_explained_with_the_one_that_may_be_meant() -> None:
-    documents = [NODE, native.group("train", min_count=1), *native.pods("trian", 2)]
-    found = explained(*documents, gang="default/trian")
+    documents = [NODE, native.group("train", min_count=1), *native.pods("trainn", 2)]
+    found = explained(*documents, gang="default/trainn")
     assert (found.status, found.code) == ("Waits", "GroupNotFound")
     assert texts(stage(found, Stage.VALID)) == [
-        "2 pods wait for PodGroup default/trian of scheduling.k8s.io, which does not exist; create it",
+        "2 pods wait for PodGroup default/trainn of scheduling.k8s.io, which does not exist; create it",
         "  there is a group 'train'; it may be meant",
     ]
 
@@ -220,8 +220,8 @@ def test_a_gang_that_starts_is_valid() -> None:
 
 
 def test_a_queue_that_does_not_exist_is_named_with_the_one_that_may_be_meant() -> None:
-    found = explained(NODE, build.queue("research"), build.gang("train", queue="reserch", cpu=1))
-    assert texts(stage(found, Stage.ADMITTED))[0] == "queue 'reserch' does not exist; did you mean 'research'?"
+    found = explained(NODE, build.queue("research"), build.gang("train", queue="researchh", cpu=1))
+    assert texts(stage(found, Stage.ADMITTED))[0] == "queue 'researchh' does not exist; did you mean 'research'?"
     assert next(iter(found.ordered)).stage is Stage.ADMITTED
 
 
@@ -348,12 +348,19 @@ def test_a_domain_in_which_tasks_were_tried_says_what_stopped_the_next_one() -> 
 
 def test_more_than_five_domains_are_counted() -> None:
     found = texts(stage(explained(racks(*[1] * 8), within_a_rack()), Stage.TOPOLOGY))
-    assert (len(found), found[-1]) == (7, "  and 3 more domains with less room")
+    assert (len(found), found[-1]) == (7, "  and 3 more domains with no more room")
 
 
 def test_too_little_room_in_all_is_no_matter_of_the_topology() -> None:
     found = stage(explained(racks(1, 2), within_a_rack()), Stage.TOPOLOGY)
     assert (found.ok, found.is_cause) == (False, False)
+
+
+def test_a_queue_that_is_full_comes_before_domains_that_would_do() -> None:
+    group, *pods = within_a_rack()
+    group["spec"]["queue"] = "small"
+    found = explained(racks(8, 8), build.queue("small", capability={"cpu": 3}), group, pods)
+    assert next(iter(found.ordered)).stage is Stage.ADMITTED
 
 
 def test_a_tier_that_no_hypernode_has_is_the_cause() -> None:
@@ -373,7 +380,7 @@ def test_the_values_of_a_label_are_domains_too() -> None:
 
 def test_domains_of_a_kai_topology_are_listed() -> None:
     nodes = [build.node(f"n{rack}", labels={"zone": "z", "rack": f"r{rack}"}, gpus=gpus) for rack, gpus in enumerate((1, 2))]
-    wants = {"topologyConstraint": {"topology": "net", "requiredTopologyLevel": "rack"}}
+    wants: dict[str, Any] = {"topologyConstraint": {"topology": "net", "requiredTopologyLevel": "rack"}}
     objects = [
         KAI_TOP,
         kai.queue("a", quota=9),
@@ -384,6 +391,51 @@ def test_domains_of_a_kai_topology_are_listed() -> None:
     found = stage(explained(*objects, policy=kai.policy()), Stage.TOPOLOGY)
     assert (found.ok, found.is_cause) == (False, True)
     assert texts(found)[0].endswith("the best is rack=r1 in zone=z of topology net with 2 of 3 tasks")
+
+
+def test_what_fits_once_victims_are_gone_is_not_how_far_it_got() -> None:
+    nodes = [build.node(f"n{rack}", labels={"rack": f"r{rack}"}, gpus=3) for rack in range(2)]
+    wants: dict[str, Any] = {"topologyConstraint": {"topology": "net", "requiredTopologyLevel": "rack"}}
+    queues = [KAI_TOP, kai.queue("a", quota=6), kai.queue("b", quota=0), kai.topology("net", "rack"), kai.priority_class("build")]
+    spared = [kai.gang(f"kept{rack}", queue="b", on=f"n{rack}", gpus=1, priorityClassName="build") for rack in range(2)]
+    victims = [kai.gang(f"old{rack}", queue="b", on=f"n{rack}", gpus=1) for rack in range(2)]
+    found = explained(nodes, queues, *spared, *victims, kai.gang("train", tasks=3, gpus=1, **wants), policy=kai.policy())
+    assert texts(stage(found, Stage.TOPOLOGY))[1:] == [
+        "  rack=r0 of topology net: 1 of 3 tasks",
+        "  rack=r1 of topology net: 1 of 3 tasks",
+    ]
+
+
+def test_a_topology_that_does_not_exist_comes_with_those_that_do() -> None:
+    wants: dict[str, Any] = {"topologyConstraint": {"topology": "nett", "requiredTopologyLevel": "rack"}}
+    objects = [GPU_NODE, KAI_TOP, kai.queue("a", quota=9), kai.topology("net", "rack"), kai.gang("train", gpus=1, **wants)]
+    found = stage(explained(*objects, policy=kai.policy()), Stage.TOPOLOGY)
+    assert (found.ok, found.is_cause) == (False, True)
+    assert texts(found) == ["Requested topology nett does not exist", "  the topologies are net"]
+
+
+def test_a_subgroup_that_no_domain_takes_is_named() -> None:
+    constraint = {"mode": "hard", "highestTierAllowed": 1}
+    policy = {"name": "ring", "subGroupSize": 2, "minSubGroups": 2, "matchLabelKeys": ["ring"], "networkTopology": constraint}
+    group, *pods = build.gang("train", tasks=4, cpu=2)
+    group["spec"]["subGroupPolicy"] = [policy]
+    for number, pod in enumerate(pods):
+        pod["metadata"]["labels"]["ring"] = str(number // 2)
+    assert texts(stage(explained(racks(2, 2), group, pods), Stage.TOPOLOGY)) == [
+        "no HyperNode of tier 1 or narrower has room for all of sub-group ring; the best is HyperNode rack0 with 1 of 2 tasks",
+        "  HyperNode rack0, sub-group ring: 1 of 2 tasks", "  HyperNode rack1, sub-group ring: 1 of 2 tasks",
+    ]  # fmt: skip
+
+
+def test_a_soft_constraint_is_never_the_cause() -> None:
+    found = stage(explained(racks(1, 2), within_a_rack(mode="soft")), Stage.TOPOLOGY)
+    assert (found.ok, found.is_cause, texts(found)[1:]) == (False, False, ["  the whole cluster: 3 of 4 tasks"])
+
+
+def test_a_constraint_without_effect_says_so() -> None:
+    policy = build.policy([["gang"], ["predicates"]], "allocate")
+    found = stage(explained(racks(8), within_a_rack(), policy=policy), Stage.TOPOLOGY)
+    assert (found.ok, found.lines[0].code) == (True, "NoEffect")
 
 
 def test_a_gang_that_found_a_domain_says_which() -> None:
@@ -458,3 +510,21 @@ def test_pods_that_came_later_than_their_group_count() -> None:
 
 def test_without_times_there_is_no_history() -> None:
     assert stage(explained(NODE, build.gang("train", cpu=90), now=NOON), Stage.HISTORY).lines == ()
+
+
+# --- gangs that no session looks at --------------------------------------------------------------------------------------
+
+
+def test_a_gang_whose_pods_name_several_schedulers_is_not_valid_and_was_not_admitted() -> None:
+    pods = native.pods("train", 2, cpu=1)
+    pods[0]["spec"]["schedulerName"], pods[1]["spec"]["schedulerName"] = "phalanx", "volcano"
+    found = explained(NODE, native.group("train", min_count=2), pods)
+    assert (stage(found, Stage.VALID).ok, stage(found, Stage.ADMITTED).ok) == (False, None)
+    assert (stage(found, Stage.VALID).lines[0].code, texts(stage(found, Stage.VALID))[0]) == ("SeveralSchedulers", found.headline)
+
+
+def test_a_part_that_is_held_back_does_not_make_a_gang_invalid() -> None:
+    group, *pods = build.gang("train", tasks=3, min_member=2, cpu=1)
+    pods[2]["spec"]["schedulingGates"] = [{"name": "example.com/wait"}]
+    found = stage(explained(NODE, group, pods), Stage.VALID)
+    assert (found.ok, texts(found)[0]) == (True, "1 pod (train-2) is held back by the scheduling gate 'example.com/wait'")

@@ -19,7 +19,6 @@ from phalanx.config.policies import DEFAULT_PROFILE, policy_of_profile
 from phalanx.config.schedulers import our_schedulers
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.explain.explanation import rejected_group
-from phalanx.explain.no_effect import notes_without_effect
 from phalanx.explain.tree import Explanation
 from phalanx.explain.why import missing_groups
 from phalanx.live.catalogue import connected
@@ -80,8 +79,6 @@ def explain(asked: ExplainOptions) -> bool:
         if name != f"{GROUP}{key}":
             output.note(f"rejected: {text}")
     answer = what_if(given.trial, key, parse_all(asked.changes), clock=monotonic, budget_seconds=asked.timeout)
-    for text in notes_without_effect((part.snapshot, part.decisions) for part in answer.trial.parts):
-        output.note(text)
     found = answer.explanation or rejected_group(key, given.rejected[key])
     write_explanation(found, asked.form, answer)
     return answer.trial.starts(key)
