@@ -8,6 +8,7 @@ gang that waits is estimated, and the estimate is compared with when it really s
 
     exact       an annotation says how long each gang runs
     history     gangs belong to families of similar length, which their names show, and a few of each have finished in earlier weeks
+    same day    the same families, but only gangs that have finished since the load began are known: the long ones have not yet
     deadlines   only deadlines are known, from one to five times as long as the gangs run
 
 Gangs that are submitted after the moment are never known, and in reality they come. So each answer is compared twice: with what
@@ -21,7 +22,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from math import exp, log
+from math import exp, inf, log
 from pathlib import Path
 from random import Random
 from statistics import mean, median
@@ -48,7 +49,9 @@ from phalanx.store.listed_cluster import ListedCluster
 
 PAGE = Path(__file__).with_name("RESULTS-ETA.md")
 HOUR, DAY = 3600.0, 86_400.0
-EXACT, HISTORY, DEADLINES = "exact durations", "history of finished gangs", "deadlines only"
+EXACT, HISTORY, DEADLINES = "exact durations", "history of earlier weeks", "deadlines only"
+SAME_DAY = "history of the same day"
+SIMULATED = (EXACT, HISTORY, SAME_DAY, DEADLINES)
 FROM_NOW, FROM_SUBMISSION = "mean wait so far, from now on", "mean wait so far, from submission on"
 FAMILIES, FINISHED = 24, 8
 """Of similar length, and how many gangs of each have finished in earlier weeks."""
@@ -180,7 +183,7 @@ def ask(world: World, policy: Policy, history: tuple[FinishedGang, ...], seeds: 
     moment, records = world.now - world.start, world.recorder.gangs
     waiting = {str(key): record for key, record in records.items() if record.started is None}
     answers = {name: _naive(record, records.values(), moment) for name, record in waiting.items()}
-    for knowledge in (EXACT, HISTORY, DEADLINES):
+    for knowledge in SIMULATED:
         listed = ListedCluster("simulated", world.now, known_by(knowledge, world))
         intake = take_in((), ObjectCluster(schedulers=our_schedulers(())), goes_on=True, live=listed)
         known = EtaSettings(world.now, HORIZON_SECONDS, history if knowledge == HISTORY else ())
@@ -245,7 +248,12 @@ def quality(samples: Sequence[Sample], knowledge: str, *, is_quiet: bool = False
     errors = [(abs(p50 - start), start) for p50, _, start in judged if p50 is not None]
     relative = [error / max(start, SHORTEST_SECONDS) for error, start in errors]
     by_p90 = [p90 is not None and start <= p90 + TOLERANCE_SECONDS for _, p90, start in judged]
-    return Quality(len(judged), len(judged) - len(errors), median(error for error, _ in errors), median(relative), mean(by_p90))
+    return Quality(len(judged), len(judged) - len(errors), _median(error for error, _ in errors), _median(relative), mean(by_p90))
+
+
+def _median(values: Iterable[float]) -> float:
+    found = list(values)
+    return median(found) if found else inf
 
 
 def table(results: dict[str, list[Sample]], *, is_quiet: bool = False) -> list[str]:
@@ -253,15 +261,10 @@ def table(results: dict[str, list[Sample]], *, is_quiet: bool = False) -> list[s
     lines = ["| load | known | questions | without answer | median error | median relative error | start by p90 |"]
     lines.append("| --- | --- | --: | --: | --: | --: | --: |")
     for name, samples in results.items():
-        for knowledge in (HISTORY, DEADLINES) if is_quiet else (EXACT, HISTORY, DEADLINES, FROM_NOW, FROM_SUBMISSION):
+        for knowledge in SIMULATED[1:] if is_quiet else (*SIMULATED, FROM_NOW, FROM_SUBMISSION):
             found = quality(samples, knowledge, is_quiet=is_quiet)
-            cells = (
-                found.questions,
-                found.silent,
-                short_time(found.error),
-                percent_text(found.relative),
-                percent_text(found.by_p90),
-            )
+            errors = (short_time(found.error), percent_text(found.relative)) if found.error < inf else ("-", "-")
+            cells = (found.questions, found.silent, *errors, percent_text(found.by_p90))
             lines.append(f"| {name} | {knowledge} | {' | '.join(map(str, cells))} |")
     return lines
 
@@ -282,7 +285,8 @@ of the cluster at that moment, and the estimate is compared with when the gang r
 ## With all work that was submitted later
 
 Gangs that are submitted later are not known when the question is asked, but they come, and small ones or those of other queues go
-first. The last two rows of each load are what somebody would say without a simulation.
+first. The history of earlier weeks is drawn from the range of each family, so it is as good as a history can be. In that of the
+same day long gangs are missing, as they still run. The last two rows of each load are what somebody would say without a simulation.
 
 {chr(10).join(table(results))}
 

@@ -232,7 +232,7 @@ def _pipelined(gang: GangState) -> Iterator[str]:
 
 
 def _refusals(gang: GangState) -> Iterator[str]:
-    refusals = dict.fromkeys(job_refusal_text(verdict) for verdict in gang.verdicts if verdict.reason not in SEARCHES)
+    refusals = dict.fromkeys(refusal_text(verdict) for verdict in gang.verdicts if verdict.reason not in SEARCHES)
     if refusals:
         yield from refusals
         return
@@ -242,7 +242,7 @@ def _refusals(gang: GangState) -> Iterator[str]:
         yield no_victims(searches)
 
 
-def job_refusal_text(verdict: Verdict) -> str:
+def refusal_text(verdict: Verdict) -> str:
     """Say what a verdict about a job refuses, with the numbers behind it."""
     match verdict.reason:
         case "OverLimit":
