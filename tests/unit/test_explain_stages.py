@@ -163,13 +163,13 @@ def test_subgroups_of_volcano_are_counted() -> None:
 def test_pods_in_another_namespace_or_with_a_misspelt_group_are_found() -> None:
     group = build.pod_group("train", min_member=2)
     there = build.in_group("train", build.pod("dev/train-0", cpu=1))
-    misspelt = build.in_group("trian", build.pod("train-1", cpu=1))
+    misspelt = build.in_group("trainn", build.pod("train-1", cpu=1))
     found = stage(explained(NODE, group, there, misspelt), Stage.VALID)
     assert found.ok is False
     assert texts(found) == [
         "no pods yet; 2 are needed",
         "  1 pod in namespace dev names it; a gang has all its pods in its own namespace",
-        "  1 pod names the group 'trian', which does not exist; 'train' may be meant",
+        "  1 pod names the group 'trainn', which does not exist; 'train' may be meant",
     ]
 
 
@@ -192,11 +192,11 @@ def test_a_pod_of_the_missing_name_that_is_in_another_gang_is_found_there() -> N
 
 
 def test_a_group_that_nobody_describes_is_explained_with_the_one_that_may_be_meant() -> None:
-    documents = [NODE, native.group("train", min_count=1), *native.pods("trian", 2)]
-    found = explained(*documents, gang="default/trian")
+    documents = [NODE, native.group("train", min_count=1), *native.pods("trainn", 2)]
+    found = explained(*documents, gang="default/trainn")
     assert (found.status, found.code) == ("Waits", "GroupNotFound")
     assert texts(stage(found, Stage.VALID)) == [
-        "2 pods wait for PodGroup default/trian of scheduling.k8s.io, which does not exist; create it",
+        "2 pods wait for PodGroup default/trainn of scheduling.k8s.io, which does not exist; create it",
         "  there is a group 'train'; it may be meant",
     ]
 
@@ -220,8 +220,8 @@ def test_a_gang_that_starts_is_valid() -> None:
 
 
 def test_a_queue_that_does_not_exist_is_named_with_the_one_that_may_be_meant() -> None:
-    found = explained(NODE, build.queue("research"), build.gang("train", queue="reserch", cpu=1))
-    assert texts(stage(found, Stage.ADMITTED))[0] == "queue 'reserch' does not exist; did you mean 'research'?"
+    found = explained(NODE, build.queue("research"), build.gang("train", queue="researchh", cpu=1))
+    assert texts(stage(found, Stage.ADMITTED))[0] == "queue 'researchh' does not exist; did you mean 'research'?"
     assert next(iter(found.ordered)).stage is Stage.ADMITTED
 
 
@@ -348,7 +348,7 @@ def test_a_domain_in_which_tasks_were_tried_says_what_stopped_the_next_one() -> 
 
 def test_more_than_five_domains_are_counted() -> None:
     found = texts(stage(explained(racks(*[1] * 8), within_a_rack()), Stage.TOPOLOGY))
-    assert (len(found), found[-1]) == (7, "  and 3 more domains with less room")
+    assert (len(found), found[-1]) == (7, "  and 3 more domains with no more room")
 
 
 def test_too_little_room_in_all_is_no_matter_of_the_topology() -> None:
@@ -373,7 +373,7 @@ def test_the_values_of_a_label_are_domains_too() -> None:
 
 def test_domains_of_a_kai_topology_are_listed() -> None:
     nodes = [build.node(f"n{rack}", labels={"zone": "z", "rack": f"r{rack}"}, gpus=gpus) for rack, gpus in enumerate((1, 2))]
-    wants = {"topologyConstraint": {"topology": "net", "requiredTopologyLevel": "rack"}}
+    wants: dict[str, Any] = {"topologyConstraint": {"topology": "net", "requiredTopologyLevel": "rack"}}
     objects = [
         KAI_TOP,
         kai.queue("a", quota=9),

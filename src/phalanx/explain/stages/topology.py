@@ -72,7 +72,7 @@ def _failed(reading: Reading, attempts: list[Attempt], ignored: tuple[Line, ...]
     things: dict[str, Number] = {"domain": best.domain, "placed": best.placed, "needed": best.needed, "domains": len(attempts)}
     below = [_attempt_line(attempt) for attempt in attempts[:MOST_DOMAINS]]
     if len(attempts) > MOST_DOMAINS:
-        below.append(Line(f"and {counted(len(attempts) - MOST_DOMAINS, 'more domain')} with less room"))
+        below.append(Line(f"and {counted(len(attempts) - MOST_DOMAINS, 'more domain')} with no more room"))
     lines = (Line(text, NO_DOMAIN, things, tuple(below)), *ignored)
     return StageResult(Stage.TOPOLOGY, False, lines, is_cause=_is_enough_in_all(reading, attempts))
 

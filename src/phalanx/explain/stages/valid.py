@@ -261,9 +261,8 @@ def _in_other_gangs(reading: Reading) -> Iterator[Line]:
     for key, members in snapshot.members.items():
         if key == gang.gang.key or not key.startswith(f"{gang.gang.namespace}/"):
             continue
-        pods = sorted(
-            (task.name for task in members.values() if task.name in missing or _mentions(task, gang.gang.name)), key=as_counted
-        )
+        waiting = (task for task in members.values() if task.status is Status.PENDING)
+        pods = sorted((task.name for task in waiting if task.name in missing or _mentions(task, gang.gang.name)), key=as_counted)
         if pods:
             verb = "is" if len(pods) == 1 else "are"
             text = f"{counted(len(pods), 'pod')} {verb} in gang {key} and not in this one{_names(pods)}"
