@@ -80,7 +80,17 @@ def test_a_job_flow_begins_with_the_jobs_that_depend_on_none() -> None:
     spec = volcano_job()["spec"]
     templates = [{**owner("flow.volcano.sh/v1alpha1", "JobTemplate", name), "spec": spec} for name in names]
     flow = owner("flow.volcano.sh/v1alpha1", "JobFlow", "llama", flows=[{"name": name, **more} for name, more in names.items()])
-    assert submit(*templates, flow).names == ["llama-prepare-worker-0", "llama-prepare-worker-1"]
+    made = submit(*templates, flow)
+    assert made.names == ["llama-prepare-worker-0", "llama-prepare-worker-1"]
+    assert made.found.problems == ["JobFlow ml/llama: the jobs train are made once those before them are completed"]
+
+
+def test_tasks_of_a_volcano_job_that_wait_for_others_come_later() -> None:
+    found = volcano_job()
+    found["spec"]["tasks"].append({"name": "report", "replicas": 1, "dependsOn": {"name": ["worker"]}, "template": template()})
+    made = submit(found)
+    assert made.names == ["train-worker-0", "train-worker-1"]
+    assert made.found.problems == ["Job ml/train: the pods of report are made once the tasks before them run"]
 
 
 # --- completion and admission --------------------------------------------------------------------------------------------

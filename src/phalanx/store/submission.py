@@ -24,7 +24,7 @@ from phalanx.model.kinds import GROUP_KINDS, POD, STORAGE_CLASS, VOLUME_CLAIM, D
 from phalanx.model.task import DEFAULT_SCHEDULER, GangKey, TaskKey
 from phalanx.store import apply
 from phalanx.store.completion import completed, known_kind
-from phalanx.store.quota_admission import QuotaAdmission
+from phalanx.store.quota_admission import QUOTA, QuotaAdmission
 from phalanx.store.reconciliation import Place, Reconciliation, refuse_outlines
 from phalanx.store.submission_surroundings import owner_uids, store_around
 
@@ -168,7 +168,7 @@ class _Submitting:
 
     def _refuse(self, document: Document) -> None:
         """Raise if a quota has no room for a pod."""
-        if document["kind"] == POD.kind:
+        if document["kind"] == POD.kind and self._store.has_any(QUOTA):
             self._quotas.admit(completed(POD, document, self._store))
 
     # --- what came of it -----------------------------------------------------------------------------------------------

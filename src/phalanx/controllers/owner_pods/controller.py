@@ -6,13 +6,13 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from phalanx.controllers.controller import NOTHING, Create, Key, RecordEvent, Result, View, Write
 from phalanx.controllers.grouper.owners import kind_pair
 from phalanx.controllers.objects import controller_of, inside, is_leaving, key_of, labels_of, meta_of
-from phalanx.controllers.owner_pods import apps, batch, job_set, leader_worker_set, ray, spark, training
+from phalanx.controllers.owner_pods import apps, batch, job_set, leader_worker_set, ray, spark, training, volcano
 from phalanx.controllers.owner_pods.children import Children
 from phalanx.controllers.pod_makers import MADE_ELSEWHERE, wants_pods
 from phalanx.controllers.unmade_pods import OwnerKey
 from phalanx.dialects.cluster import describe
 from phalanx.errors import SnapshotError
-from phalanx.model.kinds import POD, VOLCANO_CRON_JOB, Document, Kind, kind_of
+from phalanx.model.kinds import JOB_FLOW, POD, VOLCANO_CRON_JOB, VOLCANO_JOB, Document, Kind, kind_of
 from phalanx.model.task_status import ENDED
 
 Pair = tuple[str, str]
@@ -35,6 +35,10 @@ STAND_INS: Mapping[Pair, Callable[[Document], Children]] = {
     ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): leader_worker_set.leader_worker_set,
     ("sparkoperator.k8s.io", "SparkApplication"): spark.spark_application,
 }  # fmt: skip
+MADE_HERE_TOO: Mapping[Pair, Callable[[Document], Children]] = {
+    ("batch.volcano.sh", "Job"): volcano.job, ("flow.volcano.sh", "JobFlow"): volcano.job_flow,
+}  # fmt: skip
+"""Kinds whose pods controllers of ours make; here is said what they make later."""
 DEFAULTS: Mapping[Pair, Callable[[Document], Document]] = {
     ("jobset.x-k8s.io", "JobSet"): job_set.defaulted,
     ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): leader_worker_set.defaulted,
@@ -58,6 +62,8 @@ def children_of(view: View, owner: Document) -> Children:
         return leader_worker_set.workers_of(view, owner)
     if not wants_pods(owner):
         return Children(notes=["is suspended, scaled to none or at its end, so that no pods are made"])
+    if (own := MADE_HERE_TOO.get(kind_pair(owner))) is not None:
+        return own(owner)
     stand_in = STAND_INS.get(kind_pair(owner))
     if stand_in is None:
         return Children(notes=["which pods are made of it is not known here; try with pods like its own"])
@@ -69,7 +75,7 @@ class OwnerPods:
     """Creates what is missing below an owner."""
 
     name = "owner-pods"
-    watches: Sequence[Kind] = (POD, VOLCANO_CRON_JOB, *MADE_ELSEWHERE)
+    watches: Sequence[Kind] = (POD, VOLCANO_JOB, VOLCANO_CRON_JOB, JOB_FLOW, *MADE_ELSEWHERE)
     brings_back: Sequence[Kind] = ()
 
     def __init__(self, given: Container[str] = ()) -> None:
