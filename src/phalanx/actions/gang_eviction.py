@@ -18,6 +18,7 @@ import numpy as np
 from phalanx.actions.domain_trace import domain_name, note_domains
 from phalanx.actions.dry_run import gang_heap, starving_gangs, waiting_tasks, why_refused
 from phalanx.actions.eviction_bounds import EvictionBounds, Shortage
+from phalanx.actions.eviction_domains import narrow_domains
 from phalanx.actions.gang_places import dominant_share
 from phalanx.actions.hopeless_trace import why_hopeless
 from phalanx.actions.node_costs import NodeCostTable
@@ -210,9 +211,10 @@ class _Attempt:
             for part in label_domains(self._gang, self._session.snapshot.nodes)[: self._action.most_domains]:
                 yield f"{label}={part.value}", self._tree.top, part.nodes
             return
-        gradients = self._session.hypernode_gradients(self._gang, self._tree.top, "evict")
         if self._action.victims == "bundles":
-            gradients = gradients[::-1]
+            gradients = self._session.hypernode_gradients(self._gang, self._tree.top, "evict")[::-1]
+        else:
+            gradients = narrow_domains(self._session, self._gang)
         note_domains(self._session, self._gang, self._action.name, gradients)
         for hypernode in [number for gradient in gradients for number in gradient][: self._action.most_domains]:
             domain = np.zeros(len(self._session.snapshot.nodes), dtype=np.bool_)

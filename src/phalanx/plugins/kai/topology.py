@@ -113,15 +113,21 @@ def _tree(session: Session, constraint: TopologyConstraint) -> LabelTree | None:
     return session.snapshot.surroundings.label_trees.get(constraint.topology)
 
 
+def _levels(constraint: TopologyConstraint) -> list[str]:
+    """Return the levels that a constraint names, each once."""
+    return [level for level in dict.fromkeys((constraint.required_level, constraint.preferred_level)) if level]
+
+
 def _levels_exist(constraint: TopologyConstraint, tree: LabelTree) -> bool:
-    return all(level in tree.levels for level in (constraint.required_level, constraint.preferred_level) if level)
+    return all(level in tree.levels for level in _levels(constraint))
 
 
 def _no_tree(constraint: TopologyConstraint, tree: LabelTree | None) -> Verdict:
     if tree is None:
         return Verdict.refuse("topology", "TopologyNotFound", f"Requested topology {constraint.topology} does not exist")
-    known = ", ".join(tree.levels)
-    return Verdict.refuse("topology", "LevelNotFound", f"topology {tree.name} has no such level; its levels are: {known}")
+    unknown = " and ".join(repr(level) for level in _levels(constraint) if level not in tree.levels)
+    message = f"topology {tree.name} has no level {unknown}; its levels are: {', '.join(tree.levels)}"
+    return Verdict.refuse("topology", "LevelNotFound", message)
 
 
 def _build(session: Session, tree: LabelTree) -> Domain:

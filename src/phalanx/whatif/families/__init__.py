@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from phalanx.whatif.families import bounds, more_nodes, others, own_pods, own_size
+from phalanx.whatif.families import bounds, more_nodes, node_offers, others, own_pods, own_size
 from phalanx.whatif.question import Question
 from phalanx.whatif.remedy import Candidate
 
@@ -43,5 +43,6 @@ FAMILIES: tuple[Family, ...] = (
     Family("disruption budgets", others.budgets),
     Family("nodes that are cordoned or not ready", more_nodes.closed_nodes),
     Family("taints and labels of nodes", more_nodes.marked_nodes),
+    Family("resources that no node offers", node_offers.offered_devices),
     Family("more nodes", more_nodes.more_nodes, is_one_enough=True),
 )

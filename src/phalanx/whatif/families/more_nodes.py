@@ -5,13 +5,16 @@ from functools import partial
 
 from phalanx.explain.reason_text import counted
 from phalanx.model.node import Node
-from phalanx.whatif.changes.nodes import NodeChange
+from phalanx.whatif.changes.nodes import NOT_READY, UNSCHEDULABLE, NodeChange
+from phalanx.whatif.families.node_offers import asked_labels
 from phalanx.whatif.families.own_pods import OF_NODE_STATE
 from phalanx.whatif.question import Question
 from phalanx.whatif.remedy import Candidate, Changes
 
 MOST_NODES = 64
 """Nodes of which each has to be changed by hand."""
+CLOSED = (UNSCHEDULABLE, *NOT_READY)
+"""Taints that go when a node is uncordoned or ready."""
 MOST_KINDS = 4
 MOST_NAMED = 3
 
@@ -32,10 +35,10 @@ def marked_nodes(question: Question) -> Iterator[Candidate]:
     if not question.shapes:
         return
     nodes = question.snapshot.nodes.nodes
-    for key in dict.fromkeys(taint.key for taint in question.repelling() if not taint.key.startswith(OF_NODE_STATE)):
+    for key in dict.fromkeys(taint.key for taint in question.repelling() if taint.key not in CLOSED):
         tainted = _roomy(question, [node for node in nodes if any(taint.key == key for taint in node.taints)])
         yield from _changed(tainted, partial(_without_taint, key), f"without the taint {key} on {{}}")
-    for key, value in {key: value for shape in question.shapes for key, value in shape.node_selector.items()}.items():
+    for key, value in asked_labels(question):
         others = _roomy(question, [node for node in nodes if node.labels.get(key) != value])
         yield from _changed(others, partial(_with_label, key, value), f"with {key}={value} on {{}}")
 

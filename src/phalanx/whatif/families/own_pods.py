@@ -30,9 +30,9 @@ def gates(question: Question) -> Iterator[Candidate]:
 
 
 def scheduler_name(question: Question) -> Iterator[Candidate]:
-    """Pods that wait for another scheduler."""
+    """Pods that wait for another scheduler, or for several."""
     ours = question.snapshot.surroundings.schedulers
-    if ours and any(task.task.is_foreign for task in question.waiting):
+    if ours and (any(task.task.is_foreign for task in question.waiting) or any(question.refused("SeveralSchedulers"))):
         name = OUR_SCHEDULER if OUR_SCHEDULER in ours else min(ours)
         yield Candidate.fixed(f"with schedulerName {name}", own(question, "schedulerName", name))
 

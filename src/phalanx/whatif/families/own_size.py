@@ -8,6 +8,7 @@ import numpy as np
 
 from phalanx.model.kinds import PRIORITY
 from phalanx.model.resources import CPU, MEMORY, PODS, quantity_text, readable, scale_of
+from phalanx.model.shape import Shape
 from phalanx.whatif.families.own_pods import own
 from phalanx.whatif.question import Question
 from phalanx.whatif.remedy import Candidate, Changes
@@ -78,12 +79,12 @@ def smaller_requests(question: Question) -> Iterator[Candidate]:
     """The largest request with which every member finds a place, of a resource that nodes lack."""
     if len(question.shapes) != 1:
         return
-    for resource in question.lacking:
+    for resource in question.lacking or _devices(question.shapes[0]):
         asked, unit = question.shapes[0].request.get(resource, 0), unit_of(resource)
         if resource == PODS or asked <= unit:
             continue
         steps = -(-asked // unit) - 1
-        guess = _reduction(question, resource, asked, unit)
+        guess = _reduction(question, resource, asked, unit) or _reduction(question, resource, asked, unit, is_empty=True)
 
         def changes(count: int, resource: str = resource, asked: int = asked, unit: int = unit) -> Changes:
             return (own(question, "requests", quantity_text(resource, _less(asked, unit, count)), resource),)
@@ -95,15 +96,24 @@ def smaller_requests(question: Question) -> Iterator[Candidate]:
             yield Candidate(sentence, changes, most=steps, guess=guess)
 
 
+def _devices(shape: Shape) -> list[str]:
+    """Return the devices that pods ask for: a filter of shares of devices names no resource that is short."""
+    return [name for name in shape.request if "/" in name]
+
+
 def _less(asked: int, unit: int, steps: int) -> int:
     """Return an amount so many steps below what is asked for, on a multiple of the unit."""
     return (-(-asked // unit) - steps) * unit
 
 
-def _reduction(question: Question, resource: str, asked: int, unit: int) -> int | None:
-    """Return by how many steps a request is too large for the places that are needed, as far as amounts alone say."""
+def _reduction(question: Question, resource: str, asked: int, unit: int, *, is_empty: bool = False) -> int | None:
+    """Return by how many steps a request is too large for the places that are needed, as far as amounts alone say.
+
+    With `is_empty` these are places on empty nodes: others may have to go for it.
+    """
     shape = question.shapes[0]
-    idle, row = question.idle, question.snapshot.space.row_by_name[resource]
+    idle = question.snapshot.nodes.allocatable if is_empty else question.idle
+    row = question.snapshot.space.row_by_name[resource]
     others = {name: amount for name, amount in shape.request.items() if name != resource}
     usable = question.taken_by(shape)
     rows = question.snapshot.space.row_by_name
