@@ -6,8 +6,10 @@ from phalanx.explain.gang_status import GangStatus, gang_status, reason_code
 from phalanx.explain.reading import Reading
 from phalanx.explain.stages.admitted import admitted
 from phalanx.explain.stages.bind import bind
+from phalanx.explain.stages.evictions import evictions
 from phalanx.explain.stages.history import history
 from phalanx.explain.stages.topology import topology
+from phalanx.explain.stages.turn import turn
 from phalanx.explain.stages.valid import GROUP_NOT_FOUND, nobody_describes, valid
 from phalanx.explain.tree import Explanation, Line, Stage, StageResult
 from phalanx.explain.why import missing_groups, why
@@ -16,7 +18,7 @@ from phalanx.state.snapshot import Snapshot
 
 ReadStage = Callable[[Reading], StageResult]
 
-STAGES: tuple[ReadStage, ...] = (valid, admitted, topology, bind, history)
+STAGES: tuple[ReadStage, ...] = (valid, admitted, turn, topology, evictions, bind, history)
 """In the order of `Stage`."""
 REJECTED = "Invalid"
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from phalanx.dialects.status import is_finished, placeable
 from phalanx.dialects.traits import TRAITS, traits_of
+from phalanx.explain.eviction_clause import eviction_clause
 from phalanx.explain.gang_status import admission_refusals, has_minimum, is_empty, is_new, minimum_of
 from phalanx.explain.held_back import held_back
 from phalanx.explain.oversize import oversize
@@ -46,7 +47,7 @@ VOLUME_SLOTS = "attachable-volumes-csi-"
 def why(outcome: Outcome, snapshot: Snapshot) -> str:
     """Return the reason why a gang, or a part of it, waits; empty when nothing of it does."""
     reason = _reason(outcome, outcome.seen or snapshot)
-    return "; ".join([reason, *_failed_bind(outcome.state)]) if reason else ""
+    return "; ".join([reason, *eviction_clause(outcome.state), *_failed_bind(outcome.state)]) if reason else ""
 
 
 def _failed_bind(gang: GangState) -> Iterator[str]:

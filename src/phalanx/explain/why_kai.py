@@ -9,6 +9,7 @@ from itertools import islice
 
 from phalanx.dialects.kai_status import gated_in, nearly, reasons_of, unmet
 from phalanx.dialects.kai_subgroups import SUBGROUP
+from phalanx.explain.eviction_clause import no_victims
 from phalanx.explain.gang_status import has_minimum, is_new, minimum_of
 from phalanx.explain.held_back import has_foreign, held_back
 from phalanx.explain.oversize import oversize
@@ -220,9 +221,9 @@ def _refusals(gang: GangState) -> Iterator[str]:
         yield from refusals
         return
     yield from dict.fromkeys(job_refusal_text(verdict) for verdict in gang.verdicts if verdict.reason == "OverFairShare")
-    searches = dict.fromkeys(verdict.plugin for verdict in gang.verdicts if verdict.reason == "NoVictims")
+    searches = [verdict for verdict in gang.verdicts if verdict.reason == "NoVictims"]
     if searches:
-        yield f"no victims ({', '.join(searches)})"
+        yield no_victims(searches)
 
 
 def job_refusal_text(verdict: Verdict) -> str:
@@ -234,11 +235,12 @@ def job_refusal_text(verdict: Verdict) -> str:
             held = f"queue {verdict.numbers['queue']!r} has {_amounts(verdict, 'quota')}"
             return f"over quota: in jobs that cannot be preempted {held}; a preemptible job may go over it"
         case "OverFairShare":
-            return f"may not reclaim: queue {verdict.numbers['queue']!r} would have more than its fair share"
+            figures = f" ({_amounts(verdict, 'fair_share')})" if "resource" in verdict.numbers else ""
+            return f"may not reclaim: queue {verdict.numbers['queue']!r} would have more than its fair share{figures}"
     return verdict.message or verdict.reason
 
 
 def _amounts(verdict: Verdict, bound: str) -> str:
     name, numbers = str(verdict.numbers["resource"]), verdict.numbers
     held, most, wanted = (readable(float(numbers[key]), NAMES.index(name)) for key in ("allocated", bound, "requested"))
-    return f"{held} of its {bound} of {most} {UNITS[name]}, {wanted} more wanted"
+    return f"{held} of its {bound.replace('_', ' ')} of {most} {UNITS[name]}, {wanted} more wanted"

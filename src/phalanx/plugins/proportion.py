@@ -18,6 +18,7 @@ from phalanx.session.amounts import (
     dominant_share,
     room_or_reason,
     short_of,
+    within_share,
 )
 from phalanx.session.arguments import Arguments
 from phalanx.session.policy import PluginPolicy
@@ -145,6 +146,11 @@ class ProportionPlugin:
                 left[account.queue.name] = allocated - session.request_of(task.task.shape).amounts
                 victims.append(task)
         return victims
+
+    def why_protected(self, session: Session, preemptor: TaskState, victim: TaskState) -> Verdict:
+        """Say what the queue of a victim has and deserves."""
+        account, request = self._accounts[victim.gang.gang.queue], session.vector(victim.task.shape.request)
+        return within_share(self.name, account.queue.name, account.allocated, account.deserved, request, session.snapshot.space)
 
     def evictable(
         self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState], purpose: str
