@@ -41,7 +41,7 @@ def test_the_table_shows_gangs_placements_and_reasons() -> None:
         "GANG       QUEUE    STATUS  MIN  PLACED  RUNNING  WHY\n"
         "default/a  default  Starts    2       2        0\n"
         "default/b  default  Waits     2       0        0  0 of 2 tasks fit; 2 more places for 1 nvidia.com/gpu needed"
-        " (queue 'default' has 2 of the cluster's 2 nvidia.com/gpu)\n"
+        " (0 of 2 nvidia.com/gpu are free, 2 needed)\n"
         "\n"
         "PLACEMENTS\n"
         "default/a  node-0 ×2\n"

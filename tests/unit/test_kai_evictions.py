@@ -41,7 +41,7 @@ def test_consolidation_moves_a_job_and_nobody_loses_its_place() -> None:
 def test_consolidation_leaves_everybody_alone_when_somebody_would_lose_its_place() -> None:
     cycle = scattered().submit(kai.gang("third", on="node-0", gpus=1)).run_cycle()
     assert evicted(cycle) == []
-    assert cycle.why("train").startswith("0 of 1 tasks fit; no place for 4 nvidia.com/gpu, 1 cpu (2 nodes: 2 lack nvidia.com/gpu)")
+    assert cycle.why("train").startswith("0 of 1 tasks fit; no place for 4 nvidia.com/gpu, 1 cpu (2 nodes: 2 lack nvidia.com/gpu (")
 
 
 def test_consolidation_moves_no_job_that_cannot_be_preempted() -> None:

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Sequence
 
-from phalanx.explain.gang_status import GangStatus, gang_status, reason_code
+from phalanx.explain.gang_status import GangStatus, gang_status
 from phalanx.explain.reading import Reading
+from phalanx.explain.reason_code import reason_code
 from phalanx.explain.stages.admitted import admitted
 from phalanx.explain.stages.bind import bind
 from phalanx.explain.stages.evictions import evictions
+from phalanx.explain.stages.fits import fits
 from phalanx.explain.stages.history import history
 from phalanx.explain.stages.topology import topology
 from phalanx.explain.stages.turn import turn
@@ -18,7 +20,7 @@ from phalanx.state.snapshot import Snapshot
 
 ReadStage = Callable[[Reading], StageResult]
 
-STAGES: tuple[ReadStage, ...] = (valid, admitted, turn, topology, evictions, bind, history)
+STAGES: tuple[ReadStage, ...] = (valid, admitted, turn, fits, topology, evictions, bind, history)
 """In the order of `Stage`."""
 REJECTED = "Invalid"
 
@@ -41,6 +43,6 @@ def explanation(reading: Reading) -> Explanation:
     """Explain what becomes of a gang."""
     gang, status = reading.gang, gang_status(reading.gang)
     return Explanation(
-        gang=gang.key, queue=gang.gang.queue, status=status, code=reason_code(gang, status),
+        gang=gang.key, queue=gang.gang.queue, status=status, code=reason_code(reading.outcome, reading.snapshot),
         headline=why(reading.outcome, reading.snapshot), stages=tuple(stage(reading) for stage in STAGES),
     )  # fmt: skip

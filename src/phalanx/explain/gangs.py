@@ -4,12 +4,12 @@ They are read from the cluster as it is now. The reason why one waits comes from
 commands that run no session, from what was recorded about it.
 """
 
-import re
 from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 from phalanx.dialects.status import condition_document
 from phalanx.dialects.traits import dialect_status
+from phalanx.explain.cause_key import CauseKey, cause_of, cause_of_text
 from phalanx.explain.gang_status import GangStatus, gang_status, is_empty, is_taken_away, minimum_of
 from phalanx.explain.held_back import has_foreign, held_back
 from phalanx.explain.recorded import refusal
@@ -19,12 +19,11 @@ from phalanx.model.kinds import GROUP_BY_DIALECT, split_key
 from phalanx.model.moment import moment_text
 from phalanx.model.task import GangKey, Task
 from phalanx.model.task_status import HOLDING, Status
-from phalanx.session.decision import Decisions
+from phalanx.session.decision import Decisions, Outcome
 from phalanx.state.gang_state import GangState
 from phalanx.state.snapshot import Snapshot
 
 API_VERSION = "phalanx.dev/v1alpha1"
-SECONDS = re.compile(r"\d+ s\b")
 
 
 class GangBook:
@@ -33,8 +32,8 @@ class GangBook:
     def __init__(self) -> None:
         """Start without a session."""
         self._why: dict[GangKey, str] = {}
-        self._reported: dict[GangKey, str] = {}
-        """The same without reasons that have an event of their own, such as a timeout."""
+        self._reported: dict[GangKey, CauseKey | None] = {}
+        """The causes that were reported, without those that have an event of their own, such as a timeout."""
 
     def note(
         self, snapshot: Snapshot, decisions: Decisions, behind_gates: Mapping[GangKey, str], *, reported: Set[GangKey] = frozenset()
@@ -44,15 +43,19 @@ class GangBook:
         Gangs in `reported` have an event of their own in this session: what they waited for before is not new after it. Nobody
         waits in a gang without pods, nor in one that its owner takes away.
         """
-        self._why, self._reported = (_of_gangs(texts, snapshot) for texts in (self._why, self._reported))
-        found = {GangKey(outcome.state.key): why(outcome, snapshot) for outcome in decisions.outcomes}
-        found |= {key: text for key, text in behind_gates.items() if key in found}
+        self._why = {key: text for key, text in self._why.items() if key in snapshot.gangs}
+        self._reported = {key: cause for key, cause in self._reported.items() if key in snapshot.gangs}
+        outcomes = {GangKey(outcome.state.key): outcome for outcome in decisions.outcomes}
+        found = {key: behind_gates.get(key) or why(outcome, snapshot) for key, outcome in outcomes.items()}
         self._why |= found
-        silent = {GangKey(outcome.state.key) for outcome in decisions.outcomes if _is_left_by_its_owner(outcome.state)}
-        reasons = {key: text for key, text in found.items() if key not in reported}
-        changed = {key: text for key, text in reasons.items() if text and _timeless(self._reported.get(key, "")) != _timeless(text)}
-        self._reported |= reasons
-        return {key: text for key, text in changed.items() if key not in silent}
+        causes = {
+            key: _cause(outcomes[key], snapshot, text, is_behind_gate=key in behind_gates)
+            for key, text in found.items()
+            if key not in reported
+        }
+        changed = [key for key, cause in causes.items() if cause is not None and self._reported.get(key) != cause]
+        self._reported |= causes
+        return {key: found[key] for key in changed if not _is_left_by_its_owner(outcomes[key].state)}
 
     def documents(self, snapshot: Snapshot) -> dict[str, Any]:
         """Return all gangs, each that waits with the reason that the last session gave."""
@@ -70,17 +73,15 @@ def _unseen(gang: GangState, snapshot: Snapshot) -> str:
     return "no session has looked at it yet"
 
 
-def _of_gangs(texts: Mapping[GangKey, str], snapshot: Snapshot) -> dict[GangKey, str]:
-    return {key: text for key, text in texts.items() if key in snapshot.gangs}
+def _cause(outcome: Outcome, snapshot: Snapshot, text: str, *, is_behind_gate: bool) -> CauseKey | None:
+    """Return why a gang waits; None when it does not. What a session behind our gate found is known by its sentence alone."""
+    if not text:
+        return None
+    return cause_of_text(text) if is_behind_gate else cause_of(outcome, snapshot, text)
 
 
 def _is_left_by_its_owner(gang: GangState) -> bool:
     return is_empty(gang) or is_taken_away(gang)
-
-
-def _timeless(text: str) -> str:
-    """Return a reason without its seconds, which pass in every session: they alone are no reason to report it again."""
-    return SECONDS.sub("s", text)
 
 
 def gang_list(snapshot: Snapshot, why: Callable[[GangState], str]) -> dict[str, Any]:

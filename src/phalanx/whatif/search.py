@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from phalanx.dialects.status import placeable
 from phalanx.errors import PhalanxError
-from phalanx.explain.gang_status import gang_status, reason_code
 from phalanx.explain.reading import Reading
+from phalanx.explain.reason_code import reason_code
 from phalanx.state.verdict import FitError
 from phalanx.whatif.families import FAMILIES, Family
 from phalanx.whatif.question import Question
@@ -199,4 +199,4 @@ def _cause(reading: Reading) -> tuple[object, ...]:
     refusals = {(verdict.reason, verdict.numbers.get("resource", "")) for verdict in gang.verdicts}
     errors = (task.error for task in gang.tasks if isinstance(task.error, FitError))
     obstacles = {reason for error in errors for reason in error.counts}
-    return reason_code(gang, gang_status(gang)), refusals, obstacles, placeable(gang)
+    return reason_code(reading.outcome, reading.snapshot), refusals, obstacles, placeable(gang)

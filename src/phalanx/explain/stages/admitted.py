@@ -6,9 +6,10 @@ from difflib import get_close_matches
 import numpy as np
 
 from phalanx.dialects.traits import traits_of
-from phalanx.explain.gang_status import NOT_ADMITTED, has_minimum
+from phalanx.explain.gang_status import has_minimum
 from phalanx.explain.queue_figures import queue_line, queue_rows
 from phalanx.explain.reading import Reading
+from phalanx.explain.reason_code import NOT_ADMITTED
 from phalanx.explain.reason_text import amount_text
 from phalanx.explain.stages.valid import LEFT_OUT
 from phalanx.explain.tree import Line, Stage, StageResult

@@ -7,9 +7,10 @@ from difflib import get_close_matches
 from phalanx.dialects.group_references import REFERENCE_FIELDS
 from phalanx.dialects.status import is_finished
 from phalanx.dialects.traits import traits_of
-from phalanx.explain.gang_status import GATED, NO_PODS, OTHER_SCHEDULER, admission_refusals, has_minimum, is_empty, minimum_of
+from phalanx.explain.gang_status import admission_refusals, has_minimum, is_empty, minimum_of
 from phalanx.explain.held_back import other_schedulers
 from phalanx.explain.reading import Owner, Reading
+from phalanx.explain.reason_code import GATED, NO_PODS, OTHER_SCHEDULER
 from phalanx.explain.reason_text import as_counted, counted, gates_text, no_pods
 from phalanx.explain.tree import Line, Stage, StageResult
 from phalanx.explain.why_kai import strays
