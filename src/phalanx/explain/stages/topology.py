@@ -5,6 +5,7 @@ A domain is a HyperNode, the nodes that share a value of a label, or a part of a
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from phalanx.explain.gang_status import has_minimum
 from phalanx.explain.no_effect import without_effect
@@ -16,6 +17,7 @@ from phalanx.model.gang import TopologyConstraint
 from phalanx.session.trace_events import GangNotReady
 from phalanx.session.trace_searches import DomainChosen, DomainLeft, DomainRefused, NoDomain
 from phalanx.state.gang_state import GangState, SubGroupState
+from phalanx.state.hypernode_problems import hypernode_problems
 from phalanx.state.verdict import Number
 
 Scope = GangState | SubGroupState
@@ -55,11 +57,18 @@ def topology(reading: Reading) -> StageResult:
     ignored = tuple(Line(text, "NoEffect") for of, text in without_effect(reading.snapshot, reading.decisions) if of is gang.gang)
     if has_minimum(gang):
         return StageResult(Stage.TOPOLOGY, True, (*_chosen(reading), *ignored))
-    attempts = _attempts(reading)
+    attempts, ignored = _attempts(reading), (*ignored, *_mistakes(reading))
     if not any(scope.topology.is_hard for scope in scopes if scope.topology is not None) or not attempts:
         lines = (*_no_domain(reading), *ignored)
         return StageResult(Stage.TOPOLOGY, False if any(reading.events(NoDomain)) else None, lines)
     return _failed(reading, attempts, ignored)
+
+
+def _mistakes(reading: Reading) -> Iterator[Line]:
+    """Say what is wrong with HyperNodes: a domain may have less room than was meant."""
+    problems = hypernode_problems(reading.snapshot.hypernodes, reading.snapshot.nodes)
+    for name, text in islice(problems.items(), MOST_DOMAINS):
+        yield Line(f"HyperNode {name}: {text}", "InvalidMembers", {"hypernode": name})
 
 
 # --- domains that did not do ---------------------------------------------------------------------------------------------
