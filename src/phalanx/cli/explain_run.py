@@ -18,6 +18,7 @@ from phalanx.cli.session_time import session_time
 from phalanx.config.policies import DEFAULT_PROFILE, policy_of_profile
 from phalanx.config.schedulers import our_schedulers
 from phalanx.dialects.cluster import ObjectCluster
+from phalanx.errors import SnapshotError
 from phalanx.explain.explanation import rejected_group
 from phalanx.explain.no_effect import notes_without_effect
 from phalanx.explain.tree import Explanation
@@ -82,7 +83,9 @@ def explain(asked: ExplainOptions) -> bool:
     answer = what_if(given.trial, key, parse_all(asked.changes), clock=monotonic, budget_seconds=asked.timeout)
     for text in notes_without_effect((part.snapshot, part.decisions) for part in answer.trial.parts):
         output.note(text)
-    found = answer.explanation or rejected_group(key, given.rejected[key])
+    found = rejected_group(key, given.rejected[key]) if key in given.rejected else answer.explanation
+    if found is None:
+        raise SnapshotError(f"there is no gang {key} in the input")
     write_explanation(found, asked.form, answer)
     return answer.trial.starts(key)
 
