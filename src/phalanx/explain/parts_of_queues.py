@@ -8,15 +8,20 @@ from phalanx.explain.cause import Part, Search, verb
 from phalanx.placement import Mask
 from phalanx.plugins.nodegroup import LABEL
 
+MOST_NAMED = 3
+
 
 def node_group_parts(search: Search, nodes: Mask) -> Iterator[Part]:
     """Name the groups of the nodes, and those that the queue may use."""
     table = search.snapshot.nodes
-    groups = np.array([node.labels.get(LABEL, "") for node in table.nodes], dtype=object)
-    for name in sorted(set(groups[nodes].tolist())):
-        part = nodes & (groups == name)
-        where = f"in node group {name!r}" if name else "in no node group"
-        yield Part(part, f"{verb(int(part.sum()), 'is', 'are')} {where}; {_rule(search)}", f"{LABEL}={name}" if name else LABEL)
+    names = sorted({table.nodes[number].labels.get(LABEL, "") for number in np.flatnonzero(nodes).tolist()} - {""})
+    groups = _listed(names) if names else "no node group"
+    yield Part(nodes, f"{verb(int(nodes.sum()), 'is', 'are')} in {groups} ({_rule(search)})", groups)
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"node group{'s' if len(names) > 1 else ''} {', '.join(map(repr, names[:MOST_NAMED]))}{more}"
 
 
 def _rule(search: Search) -> str:
