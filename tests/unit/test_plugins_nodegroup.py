@@ -62,8 +62,7 @@ def test_an_avoided_group_is_used_last() -> None:
 def test_a_queue_that_names_no_group_gets_no_node_in_strict_mode() -> None:
     found = cluster(queue("q"))
     assert nodes_of(found, "q") == []
-    kept = "3 are in node groups 'a', 'b' (queue 'q' names none), 1 is in no node group (queue 'q' names none)"
-    assert found.why("train").endswith(f"(4 nodes: {kept})")
+    assert found.why("train").endswith("3 are kept for other queues, 1 is in no node group)")
 
 
 def test_a_queue_that_names_no_group_gets_the_plain_nodes_when_not_strict() -> None:

@@ -21,7 +21,6 @@ from phalanx.explain.parts_of_pods import (
     skew_parts,
     spread_label_parts,
 )
-from phalanx.explain.parts_of_queues import node_group_parts
 from phalanx.explain.parts_of_volumes import device_parts, held_device_parts, limit_parts, reach_parts, unbound_parts, zone_parts
 from phalanx.explain.reason_text import VOLUME_SLOTS, counted
 from phalanx.model.resources import PODS
@@ -52,9 +51,6 @@ _PARTS: Mapping[str, Callable[[Search, Mask], Iterator[Part]]] = {
     "node(s) exceed max volume count": limit_parts,
     "cannot allocate all claims": device_parts,
     "resourceclaim not available on the node": held_device_parts,
-    "node(s) are in no node group": node_group_parts,
-    "node(s) are in a node group and the queue names none": node_group_parts,
-    "node(s) are in a node group that the queue may not use": node_group_parts,
 }
 """By reason, who says what exactly stands against the task."""
 
