@@ -116,6 +116,19 @@ def test_what_has_to_change_first_is_said_first() -> None:
     assert "(4 nodes: 1 has the untolerated taint team:NoSchedule, 3 lack nvidia.com/gpu (0 of 3 are free, 1 needed))" in found
 
 
+def test_the_node_group_that_a_queue_may_not_use_is_named() -> None:
+    policy = build.policy(tiers=(("priority", "gang"), ("predicates", "nodeorder", "nodegroup")))
+    queue = build.queue("research", affinity={"nodeGroupAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": ["gpus"]}})
+    group, pod = train()
+    group["spec"]["queue"] = "research"
+    nodes = [build.node(name, labels={"volcano.sh/nodegroup-name": "web"}) for name in "ab"]
+    assert "2 are in node group web, which queue 'research' may not use" in why(queue, nodes, group, pod, policy=policy)
+
+
+def test_how_many_pods_a_node_may_run_is_named() -> None:
+    assert "1 runs as many pods as it may (1)" in why(build.pod("old", on="node-0", cpu=1), train(), nodes=1, pods=1)
+
+
 # --- pods ----------------------------------------------------------------------------------------------------------------
 
 
@@ -225,7 +238,7 @@ def test_the_devices_that_a_claim_asks_for_are_named() -> None:
         },
     ]  # fmt: skip
     spec = {"resourceClaims": [{"name": "gpus", "resourceClaimName": "gpus"}]}
-    assert "1 has too few free devices for claim 'gpus' (2 devices of class 'gpu.example.com')" in why(
+    assert "1 has too few devices for claim 'gpus' (2 devices of class 'gpu.example.com')" in why(
         objects, train(spec=spec), nodes=1
     )
 

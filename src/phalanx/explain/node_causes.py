@@ -12,7 +12,14 @@ import numpy as np
 from phalanx.explain.cause import Cause, Part, Search, remembered
 from phalanx.explain.free_room import lack
 from phalanx.explain.node_reasons import TOO_MANY_PODS, VOLUME_LIMIT, NodeReason, node_reason
-from phalanx.explain.parts_of_labels import cordoned_parts, label_parts, taint_parts, unready_parts
+from phalanx.explain.parts_of_labels import (
+    cordoned_parts,
+    crowded_parts,
+    label_parts,
+    node_group_parts,
+    taint_parts,
+    unready_parts,
+)
 from phalanx.explain.parts_of_pods import (
     affinity_parts,
     anti_affinity_parts,
@@ -38,6 +45,9 @@ _PARTS: Mapping[str, Callable[[Search, Mask], Iterator[Part]]] = {
     "node(s) didn't match Pod's node affinity/selector": label_parts,
     "node(s) were unschedulable": cordoned_parts,
     "node(s) were not ready": unready_parts,
+    "node(s) pod number exceeded": crowded_parts,
+    "node(s) are in a node group and the queue names none": node_group_parts,
+    "node(s) are in a node group that the queue may not use": node_group_parts,
     "node(s) didn't have free ports for the requested pod ports": port_parts,
     "node(s) didn't match pod affinity rules": affinity_parts,
     "node(s) didn't match pod anti-affinity rules": anti_affinity_parts,
@@ -70,7 +80,8 @@ def node_causes(search: Search, aftermath: Aftermath | None = None) -> list[Caus
 def _key(search: Search) -> Hashable:
     """Return what the causes depend on: gangs whose tasks meet no pods of their own share an answer."""
     error, shape = search.error, search.shape
-    owner = "" if shape.is_self_contained else search.task.gang.key
+    gang = search.task.gang
+    owner = gang.gang.queue if shape.is_self_contained else gang.key
     masks = tuple((reason, np.packbits(mask).tobytes()) for reason, mask in error.refused.items())
     return shape, owner, error.scope, tuple(error.counts.items()), masks, search.tasks
 
@@ -91,7 +102,7 @@ def _causes(search: Search) -> Iterator[Cause]:
 
 
 def _filter_causes(search: Search, known: NodeReason, count: int) -> Iterator[Cause]:
-    phrase, nodes = known.phrase(count), search.error.refused.get(known.reason)
+    phrase, nodes = known.phrase(count), _nodes_of(search, known)
     find = _PARTS.get(known.reason)
     parts = list(find(search, nodes)) if find is not None and nodes is not None and len(nodes) == len(search.table) else []
     for part in parts:
@@ -103,16 +114,26 @@ def _filter_causes(search: Search, known: NodeReason, count: int) -> Iterator[Ca
         yield Cause(known.code, count, phrase, phrase, has_room=has_room)
 
 
+def _nodes_of(search: Search, known: NodeReason) -> Mask | None:
+    """Return the nodes that gave a reason; None when unknown."""
+    refused = search.error.refused
+    rows = [mask for reason, mask in refused.items() if reason == known.reason or _of_row(lacked_resource(reason)) == known.reason]
+    return np.logical_or.reduce(rows) if rows else None
+
+
+def _of_row(resource: str) -> str:
+    """Return the reason of a filter that reads like the lack of a resource; empty for most resources."""
+    if resource.startswith(VOLUME_SLOTS):
+        return _REASONS_OF_ROWS[VOLUME_LIMIT]
+    return _REASONS_OF_ROWS[TOO_MANY_PODS] if resource == PODS else ""
+
+
 def _merged(counts: Mapping[str, int]) -> dict[str, int]:
     """Add up the reasons that read alike: pods and slots for volumes are resources too, and slots are counted per driver."""
     found: dict[str, int] = {}
     for reason, count in counts.items():
-        resource = lacked_resource(reason)
-        if resource.startswith(VOLUME_SLOTS):
-            reason = _REASONS_OF_ROWS[VOLUME_LIMIT]
-        elif resource == PODS:
-            reason = _REASONS_OF_ROWS[TOO_MANY_PODS]
-        found[reason] = found.get(reason, 0) + count
+        merged = _of_row(lacked_resource(reason)) or reason
+        found[merged] = found.get(merged, 0) + count
     return found
 
 

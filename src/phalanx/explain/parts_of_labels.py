@@ -17,6 +17,7 @@ from phalanx.placement import Mask
 MOST_GROUPS, MOST_VALUES, MOST_TERMS = 3, 2, 3
 MOST_SEARCHED = 1000
 """So many nodes are searched for a label key that was perhaps meant."""
+NODE_GROUP = "volcano.sh/nodegroup-name"
 UNREADY_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
@@ -63,6 +64,29 @@ def cordoned_parts(search: Search, nodes: Mask) -> Iterator[Part]:
 def unready_parts(search: Search, nodes: Mask) -> Iterator[Part]:
     """Name nodes that are not ready if they are few."""
     yield Part(nodes, f"{verb(int(nodes.sum()), 'is', 'are')} not ready{search.names(nodes)}")
+
+
+def crowded_parts(search: Search, nodes: Mask) -> Iterator[Part]:
+    """Say how many pods nodes may run, where all may run as many."""
+    most = np.unique(search.table.max_pods[nodes])
+    if len(most) == 1:
+        yield Part(
+            nodes, f"{verb(int(nodes.sum()), 'runs as many pods as it may', 'run as many pods as they may')} ({int(most[0])})"
+        )
+
+
+def node_group_parts(search: Search, nodes: Mask) -> Iterator[Part]:
+    """Divide nodes by their node group, which the queue may not use."""
+    column, queue = search.table.label(NODE_GROUP), search.task.gang.gang.queue
+    counts = Counter(column.codes[nodes & column.present].tolist())
+    left = np.array(nodes)
+    for code, count in counts.most_common(MOST_GROUPS):
+        group, mask = column.values[code], nodes & (column.codes == code)
+        left &= ~mask
+        text = f"{verb(count, 'is', 'are')} in node group {group}, which queue {queue!r} may not use"
+        yield Part(mask, text, group)
+    if left.any():
+        yield Part(left, f"{verb(int(left.sum()), 'is', 'are')} in node groups that queue {queue!r} may not use")
 
 
 def label_parts(search: Search, nodes: Mask) -> Iterator[Part]:

@@ -66,7 +66,7 @@ def device_parts(search: Search, nodes: Mask) -> Iterator[Part]:
     claims = [claim for claim in _device_claims(search) if not claim.is_allocated]
     if claims:
         thing = " and ".join(f"claim {_short(claim.key)!r} ({_asks(claim)})" for claim in claims)
-        yield Part(nodes, f"{verb(int(nodes.sum()), 'has', 'have')} too few free devices for {thing}", thing)
+        yield Part(nodes, f"{verb(int(nodes.sum()), 'has', 'have')} too few devices for {thing}", thing)
 
 
 def _asks(claim: ResourceClaim) -> str:
