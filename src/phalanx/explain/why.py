@@ -163,7 +163,7 @@ def _without_pods(gang: GangState) -> str:
 
 
 def _not_admitted(refusals: Iterable[Verdict], gang: GangState) -> str:
-    sentences = [refusal_text(gang, verdict) for verdict in refusals]
+    sentences = [_refusal(gang, verdict) for verdict in refusals]
     return f"not admitted: {'; '.join(dict.fromkeys(sentences)) or 'no action of this session admits it'}"
 
 
@@ -321,7 +321,7 @@ def _without_place(outcome: Outcome, snapshot: Snapshot) -> list[tuple[TaskState
     untried = next((task for task in gang.tasks if _is_blocked(task) and task.error is None), None)
     if untried is not None:
         large = too_large(outcome, untried, snapshot)
-        full = [verdict for verdict in gang.verdicts if is_cluster_full(verdict, snapshot)]
+        full = [verdict for verdict in gang.verdicts if _is_cluster_full(verdict, snapshot)]
         found += [(untried, large or _all_taken(outcome, untried, verdict, snapshot)) for verdict in full]
     kinds: dict[tuple[str, str], TaskState] = {}
     for task, obstacle in found:
@@ -334,7 +334,7 @@ def full_cluster(outcome: Outcome, snapshot: Snapshot) -> Iterator[Search]:
     gang = outcome.state
     untried = next((task for task in gang.tasks if _is_blocked(task) and task.error is None), None)
     if untried is not None:
-        full = {verdict.numbers["resource"]: verdict for verdict in gang.verdicts if is_cluster_full(verdict, snapshot)}
+        full = {verdict.numbers["resource"]: verdict for verdict in gang.verdicts if _is_cluster_full(verdict, snapshot)}
         yield from (_everywhere(outcome, untried, verdict, snapshot) for verdict in full.values())
 
 
@@ -353,7 +353,7 @@ def _is_blocked(task: TaskState) -> bool:
     return task.status is Status.PENDING and not task.task.is_gated and not _nearly(task)
 
 
-def is_cluster_full(verdict: Verdict, snapshot: Snapshot) -> bool:
+def _is_cluster_full(verdict: Verdict, snapshot: Snapshot) -> bool:
     """Tell whether a queue has reached a limit that is no less than the whole cluster: then nodes are missing, not quota."""
     name = str(verdict.numbers.get("resource"))
     row = snapshot.space.row_by_name.get(name)
@@ -403,7 +403,7 @@ def _pipelined(gang: GangState) -> Iterator[str]:
 
 def _refusals(gang: GangState, snapshot: Snapshot) -> list[str]:
     refusals = (
-        _no_slots(gang, verdict, snapshot) or refusal_text(gang, verdict)
+        _no_slots(gang, verdict, snapshot) or _refusal(gang, verdict)
         for verdict in gang.verdicts
         if not _has_own_sentence(verdict, snapshot)
     )
@@ -428,11 +428,10 @@ def _waits_for_consumer(claim: VolumeClaim, world: Surroundings) -> bool:
 
 
 def _has_own_sentence(verdict: Verdict, snapshot: Snapshot) -> bool:
-    return verdict.reason in (STALE, "GatedMembers") or is_cluster_full(verdict, snapshot)
+    return verdict.reason in (STALE, "GatedMembers") or _is_cluster_full(verdict, snapshot)
 
 
-def refusal_text(gang: GangState, verdict: Verdict) -> str:
-    """Say what a verdict refuses, with the numbers behind it."""
+def _refusal(gang: GangState, verdict: Verdict) -> str:
     numbers = verdict.numbers
     match verdict.reason:
         case "QueueQuotaExceeded" if "resource" in numbers:
@@ -445,6 +444,13 @@ def refusal_text(gang: GangState, verdict: Verdict) -> str:
             scarce, factor = numbers["resources"], float(numbers["factor"])
             return f"with what is admitted already it asks for more than {factor:g} times the cluster's {scarce}"
     return verdict.message or verdict.reason
+
+
+def quota_refusals(gang: GangState, snapshot: Snapshot) -> Iterator[tuple[Verdict, str]]:
+    """Yield the verdicts that are not about nodes, each with its sentence; a limit no less than the cluster is about nodes."""
+    for verdict in gang.verdicts:
+        if not _is_cluster_full(verdict, snapshot):
+            yield verdict, _no_slots(gang, verdict, snapshot) or _refusal(gang, verdict)
 
 
 def _quota(gang: GangState, verdict: Verdict) -> str:
