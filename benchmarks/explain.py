@@ -3,8 +3,8 @@
     python benchmarks/explain.py
     python benchmarks/explain.py --nodes 1000 --pods 5000
 
-Every node has 8 GPUs and runs pods of two queues; one half of the cluster is tainted. The waiting gangs lack different things: whole
-nodes, a toleration, quota, members, a label. The exit status is 1 if one of them takes longer than allowed.
+Every node has 8 GPUs and runs pods of two queues; one half of the cluster is tainted. The waiting gangs lack different things:
+whole nodes, a toleration, quota, members, a label. The exit status is 1 if one of them takes longer than allowed.
 """
 
 import argparse

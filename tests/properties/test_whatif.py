@@ -3,8 +3,9 @@
 What is found is checked on a cluster that is read anew, so that what is kept incrementally cannot be wrong in the same way.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from random import Random
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 from phalanx.config.builtin import CATALOGUE
 from phalanx.config.volcano import read_policy
 from phalanx.explain.answer import answer
-from phalanx.model.kinds import Document, object_key
+from phalanx.model.kinds import object_key
 from phalanx.session.policy import Policy
+from phalanx.testing.build import Document
 from phalanx.whatif.changes import parse_all
 from phalanx.whatif.remedy import Changes
 from phalanx.whatif.trial_cluster import Trial, TrialCluster
@@ -41,16 +43,21 @@ def waiting(trial: Trial) -> Iterator[str]:
         yield from (outcome.state.key for outcome in part.decisions.outcomes if not trial.starts(outcome.state.key))
 
 
+def _key(item: Mapping[str, Any]) -> tuple[str, str, str]:
+    return item["apiVersion"], item["kind"], object_key(item)
+
+
 def starts_anew(objects: list[Document], policy: Policy, changes: Changes, gang: str) -> bool:
     """Tell whether a gang starts in a cluster that is read anew with the changes made."""
     texts = [change.text for change in changes]
-    documents = {(item["apiVersion"], item["kind"], object_key(item)): item for item in objects}
+    documents: dict[tuple[str, str, str], Mapping[str, Any]] = {_key(item): item for item in objects}
     for change in parse_all(texts):
         for edit in change.edits(trial_cluster(documents.values(), policy=policy)):
             item = edit.after if edit.after is not None else edit.before
             assert item is not None
-            key = (item["apiVersion"], item["kind"], object_key(item))
-            documents.pop(key, None) if edit.after is None else documents.__setitem__(key, edit.after)
+            documents.pop(_key(item), None)
+            if edit.after is not None:
+                documents[_key(item)] = edit.after
     return trial_cluster(documents.values(), policy=policy).decide().starts(gang)
 
 

@@ -118,7 +118,7 @@ def test_the_headline_is_the_sentence_of_schedule() -> None:
 def test_json_and_yaml_hold_the_same_tree() -> None:
     answer = json.loads(run("big", NODE, WAITS, more=("-o", "json")).stdout)
     assert yaml.safe_load(run("big", NODE, WAITS, more=("-o", "yaml")).stdout) == answer
-    assert list(answer) == ["gang", "queue", "status", "reason", "why", "stages"]
+    assert list(answer) == ["gang", "queue", "status", "reason", "why", "stages", "wouldStart"]
     assert {key: answer["stages"][0][key] for key in ("stage", "ok")} == {"stage": "valid", "ok": True}
 
 
@@ -178,7 +178,6 @@ def test_an_unknown_gang_is_an_error_with_the_nearest_name() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["explain", "a"], "nothing to read"),
         (["explain", "a", "-f", "-", "-f", "-"], "stdin can be read only once"),
         (["explain", "a", "-f", "-", "--config", "c", "--profile", "kai"], "--config and --profile exclude each other"),
         (["explain", "a", "-f", "-", "--now", "soon"], "--now"),
@@ -193,3 +192,28 @@ def test_kubectl_phalanx_explain_is_the_same_command() -> None:
     assert run("big", NODE, WAITS, program="kubectl phalanx").stdout == run("big", NODE, WAITS).stdout
     shown = CliRunner().invoke(main, ["explain", "--help"], prog_name="kubectl phalanx").stdout
     assert "kubectl phalanx explain research/bert -f cluster.yaml" in shown
+
+
+# --- what if -------------------------------------------------------------------------------------------------------------
+
+
+def test_what_would_start_it_is_below_the_stages() -> None:
+    result = run("big", NODE, WAITS)
+    assert result.exit_code == 3
+    assert "  would start with minMember 2 (--if 'gang/default/big.minMember=2')" in result.stdout
+    assert "would start" not in run("big", NODE, WAITS, more=("--timeout", "0")).stdout
+
+
+def test_a_change_is_asked_about_and_what_else_it_changes() -> None:
+    result = run("big", NODE, WAITS, STARTS, more=("--if", "node/node-0.allocatable.nvidia.com/gpu=4", "--if", "gang/small=gone"))
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("default/big starts")
+    assert "  also: default/small would not be there" in result.stdout
+    answer = json.loads(run("big", NODE, WAITS, more=("--if", "node/+1=node-0", "-o", "json")).stdout)
+    assert (answer["status"], answer["if"], answer["others"]) == ("Starts", ["node/+1=node-0"], [])
+
+
+def test_a_change_that_cannot_be_made_says_what_to_write() -> None:
+    result = run("big", NODE, WAITS, more=("--if", "node/node-1=gone"))
+    assert result.exit_code == 1
+    assert "error: change 'node/node-1=gone': there is no node 'node-1'; did you mean 'node-0'?" in result.stderr

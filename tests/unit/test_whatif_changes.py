@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from phalanx.errors import ConfigError, SnapshotError
-from phalanx.model.kinds import NODE, POD, Document
+from phalanx.model.kinds import NODE, POD
 from phalanx.testing import build
+from phalanx.testing.build import Document
 from phalanx.whatif.changes import parse, parse_all
 from phalanx.whatif.trial_cluster import TrialCluster
 from tests.support import coscheduling_gangs as sigs
@@ -22,7 +23,7 @@ def starts_with(cluster: TrialCluster, *texts: str, gang: str = "default/train")
         return cluster.decide().starts(gang)
 
 
-def nodes(number: int = 1, **offers: int) -> list[Document]:
+def nodes(number: int = 1, **offers: Any) -> list[Document]:
     return [build.node(f"n{index}", **{"gpus": 4, **offers}) for index in range(number)]
 
 
@@ -40,7 +41,7 @@ def koordinator_pods(tasks: int) -> list[Document]:
     "gang/ml/bert.tolerations=dedicated=research:NoSchedule", "gang/ml/v1.2.requests.nvidia.com/gpu=2",
     "pdb/ml/keep.disruptionsAllowed=2", "pvc/ml/data=bound", "quota/ml/most.hard.requests.nvidia.com/gpu=+2",
 ])  # fmt: skip
-def test_a_change_is_written_as_it_was_read(text: str):
+def test_a_change_is_written_as_it_was_read(text: str) -> None:
     assert parse(text).text == text
 
 
@@ -63,7 +64,7 @@ def test_a_change_is_written_as_it_was_read(text: str):
     ("gang/default/train.requiredTopologyLevel=zone", "gangs of the dialect volcano have no levels of node labels"),
     ("gang/default/runs.gates=none", "no pod of it waits, and only a pod that waits can ask for something else"),
 ])  # fmt: skip
-def test_an_error_says_what_to_write_instead(text: str, problem: str):
+def test_an_error_says_what_to_write_instead(text: str, problem: str) -> None:
     cluster = trial_cluster(
         nodes(), build.queue("research"), native.priority_class("high", 100), build.gang("train", tasks=2, gpus=1),
         running_gang("runs", "n0", gpus=1),
@@ -82,7 +83,7 @@ def test_an_error_says_what_to_write_instead(text: str, problem: str):
     sigs.gang("train", tasks=3, api=sigs.KOORDINATOR, gpus=2), koordinator_pods(3), made.pod_group("train", tasks=3, gpus=2),
     made.application("train", {"worker": 3}, gpus=2), gated.gang("train", 3, gpus=2),
 ], ids=["volcano", "coscheduling", "native", "koordinator", "koordinator-pods", "kueue", "yunikorn", "gates"])  # fmt: skip
-def test_every_dialect_says_how_many_members_start_together(gang: list[Document]):
+def test_every_dialect_says_how_many_members_start_together(gang: list[Document]) -> None:
     cluster = trial_cluster(nodes(), gang)
     (key,) = cluster.gangs
     assert not cluster.decide().starts(key)
@@ -92,7 +93,7 @@ def test_every_dialect_says_how_many_members_start_together(gang: list[Document]
     assert not cluster.decide().starts(key)
 
 
-def test_gangs_of_kai_are_changed_in_their_own_words():
+def test_gangs_of_kai_are_changed_in_their_own_words() -> None:
     documents: list[Any] = [
         build.node("n0", gpus=4, cpu=64), kai.queue("default", parent="", quota=-1), kai.queue("a", quota=0, limit=1),
         kai.queue("b", quota=4), *map(kai.priority_class, kai.CLASSES), *kai.gang("train", tasks=2, gpus=1, queue="a"),
@@ -108,7 +109,7 @@ def test_gangs_of_kai_are_changed_in_their_own_words():
         starts_with(cluster, "queue/a.capability.cpu=1")
 
 
-def test_minimal_resources_follow_only_where_a_controller_wrote_them():
+def test_minimal_resources_follow_only_where_a_controller_wrote_them() -> None:
     group, *pods = build.gang("train", tasks=3, gpus=2)
     group["spec"]["minResources"] = {"nvidia.com/gpu": "6"}
     owner = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "train", "uid": "1", "controller": True}
@@ -119,14 +120,14 @@ def test_minimal_resources_follow_only_where_a_controller_wrote_them():
     assert starts_with(written, "gang/default/train.minMember=2", "gang/default/train.minResources=none")
 
 
-def test_a_change_that_no_object_can_have_is_refused():
+def test_a_change_that_no_object_can_have_is_refused() -> None:
     cluster = trial_cluster(nodes(), native.gang("train", tasks=3, gpus=2))
     with pytest.raises(SnapshotError, match="minCount: 0 is too small"):
         starts_with(cluster, "gang/default/train.minMember=0")
     assert starts_with(cluster, "gang/default/train.minMember=2")
 
 
-def test_changes_are_made_one_after_the_other():
+def test_changes_are_made_one_after_the_other() -> None:
     cluster = trial_cluster(nodes(), build.gang("train", tasks=3, gpus=2))
     assert starts_with(cluster, "node/n0.allocatable.nvidia.com/gpu=+1", "node/n0.allocatable.nvidia.com/gpu=+1")
     assert not starts_with(cluster, "node/n0.allocatable.nvidia.com/gpu=+1")
@@ -135,7 +136,7 @@ def test_changes_are_made_one_after_the_other():
 # --- nodes, budgets, volumes ---------------------------------------------------------------------------------------------
 
 
-def test_a_drained_node_lets_the_pods_of_gangs_wait_again():
+def test_a_drained_node_lets_the_pods_of_gangs_wait_again() -> None:
     daemon = build.pod("daemon", on="n0")
     daemon["metadata"]["ownerReferences"] = [{"kind": "DaemonSet", "name": "d", "uid": "d", "controller": True}]
     cluster = trial_cluster(nodes(2), running_gang("runs", "n0", "n1", gpus=2), daemon, build.pod("alone", on="n0"))
@@ -158,7 +159,7 @@ def test_a_drained_node_lets_the_pods_of_gangs_wait_again():
     ({"unschedulable": True, "taints": [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}]}, [], "uncordoned"),
     ({"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}]}, [{"type": "Ready", "status": "False"}], "ready"),
 ])  # fmt: skip
-def test_a_node_is_opened_again(spec: Document, conditions: list[Document], change: str):
+def test_a_node_is_opened_again(spec: Document, conditions: list[Document], change: str) -> None:
     node = build.node("n0", gpus=4, spec=dict(spec))
     node["status"]["conditions"] = conditions
     cluster = trial_cluster(node, build.gang("train", tasks=1, gpus=1))
@@ -166,7 +167,7 @@ def test_a_node_is_opened_again(spec: Document, conditions: list[Document], chan
     assert starts_with(cluster, f"node/n0={change}")
 
 
-def test_more_nodes_are_in_the_same_network_domain():
+def test_more_nodes_are_in_the_same_network_domain() -> None:
     group, *pods = build.gang("train", tasks=2, gpus=4)
     group["spec"]["networkTopology"] = {"mode": "hard", "highestTierAllowed": 1}
     domains = [build.hypernode("s0", tier=1, members=["n0"]), build.hypernode("s1", tier=1, members=["n1"])]
@@ -176,14 +177,14 @@ def test_more_nodes_are_in_the_same_network_domain():
     assert starts_with(cluster, "gang/default/train.topology=none")
 
 
-def test_a_volume_claim_is_bound():
+def test_a_volume_claim_is_bound() -> None:
     pod = build.pod("train-0", group="train", spec={"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]})
     cluster = trial_cluster(nodes(), build.pod_group("train"), pod)
     assert not cluster.decide().starts("default/train")
     assert starts_with(cluster, "pvc/data=bound")
 
 
-def test_a_quota_grows():
+def test_a_quota_grows() -> None:
     quota = {
         "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"namespace": "default", "name": "most"},
         "spec": {"hard": {"pods": "1"}}, "status": {"hard": {"pods": "1"}, "used": {"pods": "0"}},

@@ -1,11 +1,12 @@
 """What would start a gang: each family of changes, and the least of each."""
 
 from itertools import count
+from typing import Any
 
 import pytest
 
-from phalanx.model.kinds import Document
 from phalanx.testing import build
+from phalanx.testing.build import Document
 from phalanx.whatif.search import search
 from phalanx.whatif.trial_cluster import TrialCluster
 from tests.support.trial_clusters import found, remedies, running_gang, trial_cluster
@@ -13,7 +14,7 @@ from tests.support.trial_clusters import found, remedies, running_gang, trial_cl
 TAINT = {"taints": [{"key": "dedicated", "value": "research", "effect": "NoSchedule"}]}
 
 
-def nodes(number: int, **offers: int) -> list[Document]:
+def nodes(number: int, **offers: Any) -> list[Document]:
     return [build.node(f"n{index}", **offers) for index in range(number)]
 
 
@@ -24,7 +25,7 @@ def selecting(zone: str) -> list[Document]:
     return [group, *pods]
 
 
-def test_a_full_cluster_names_a_smaller_minimum_the_smallest_gang_and_one_more_node():
+def test_a_full_cluster_names_a_smaller_minimum_the_smallest_gang_and_one_more_node() -> None:
     cluster = trial_cluster(
         nodes(2, gpus=4), running_gang("small", "n0", "n0", gpus=2), running_gang("other", "n1", gpus=2),
         build.gang("train", tasks=3, gpus=2),
@@ -32,26 +33,26 @@ def test_a_full_cluster_names_a_smaller_minimum_the_smallest_gang_and_one_more_n
     assert remedies(cluster) == ["gang/default/train.minMember=1", "gang/default/small=gone", "node/+1=n0"]
 
 
-def test_two_gangs_that_end_are_named_where_one_is_not_enough():
+def test_two_gangs_that_end_are_named_where_one_is_not_enough() -> None:
     cluster = trial_cluster(
         nodes(2, gpus=2), running_gang("a", "n0", gpus=2), running_gang("b", "n1", gpus=2), build.gang("train", tasks=2, gpus=2)
     )
     assert "gang/default/a=gone gang/default/b=gone" in remedies(cluster)
 
 
-def test_a_taint_is_tolerated_or_removed():
+def test_a_taint_is_tolerated_or_removed() -> None:
     cluster = trial_cluster(build.node("n0", gpus=4, spec=TAINT), build.gang("train", tasks=2, gpus=2))
     assert remedies(cluster) == ["gang/default/train.tolerations=dedicated=research:NoSchedule", "node/n0.taints.dedicated=none"]
 
 
-def test_a_label_is_changed_dropped_or_put_on_nodes():
+def test_a_label_is_changed_dropped_or_put_on_nodes() -> None:
     cluster = trial_cluster(build.node("n0", gpus=4, labels={"zone": "east"}), selecting("nowhere"))
     assert remedies(cluster) == [
         "gang/default/train.nodeSelector.zone=east", "gang/default/train.nodeSelector.zone=none", "node/n0.labels.zone=nowhere",
     ]  # fmt: skip
 
 
-def test_a_request_that_no_node_can_meet_is_lowered_to_the_largest_that_fits():
+def test_a_request_that_no_node_can_meet_is_lowered_to_the_largest_that_fits() -> None:
     assert remedies(trial_cluster(nodes(2, gpus=4), build.gang("train", tasks=2, gpus=6))) == [
         "gang/default/train.requests.nvidia.com/gpu=4"
     ]
@@ -60,7 +61,7 @@ def test_a_request_that_no_node_can_meet_is_lowered_to_the_largest_that_fits():
     ]  # fmt: skip
 
 
-def test_a_queue_is_raised_by_exactly_what_is_missing():
+def test_a_queue_is_raised_by_exactly_what_is_missing() -> None:
     queue = build.queue("research", capability={"nvidia.com/gpu": 3})
     cluster = trial_cluster(nodes(2, gpus=8), queue, build.gang("train", tasks=4, gpus=2, queue="research"))
     (remedy,) = [remedy for remedy in found(cluster).remedies if "capability" in remedy.text]
@@ -71,7 +72,7 @@ def test_a_queue_is_raised_by_exactly_what_is_missing():
     assert [change.text for change in remedy.smaller[0]] == ["queue/research.capability.nvidia.com/gpu=+4"]
 
 
-def test_both_bounds_of_a_queue_are_raised_where_both_are_too_small():
+def test_both_bounds_of_a_queue_are_raised_where_both_are_too_small() -> None:
     queue = build.queue("research", capability={"nvidia.com/gpu": 3, "cpu": "1"})
     cluster = trial_cluster(nodes(2, gpus=8), queue, build.gang("train", tasks=2, gpus=2, cpu=1, queue="research"))
     assert "queue/research.capability.cpu=+1 queue/research.capability.nvidia.com/gpu=+1" in remedies(cluster)
@@ -80,29 +81,29 @@ def test_both_bounds_of_a_queue_are_raised_where_both_are_too_small():
 @pytest.mark.parametrize(("queue", "remedy"), [
     ([], "queue/research=new"), ([{**build.queue("research"), "status": {"state": "Closed"}}], "queue/research.state=Open"),
 ])  # fmt: skip
-def test_a_queue_that_is_missing_or_closed(queue: list[Document], remedy: str):
+def test_a_queue_that_is_missing_or_closed(queue: list[Document], remedy: str) -> None:
     cluster = trial_cluster(nodes(1, gpus=4), queue, build.gang("train", tasks=2, gpus=1, queue="research"))
     assert remedies(cluster) == ["gang/default/train.queue=default", remedy]
 
 
-def test_missing_pods_are_added():
+def test_missing_pods_are_added() -> None:
     cluster = trial_cluster(nodes(1, gpus=4), build.gang("train", tasks=2, min_member=4, gpus=1))
     assert remedies(cluster) == ["gang/default/train.pods=+2", "gang/default/train.minMember=2"]
 
 
-def test_nodes_that_are_cordoned_are_opened_as_many_as_are_needed():
+def test_nodes_that_are_cordoned_are_opened_as_many_as_are_needed() -> None:
     closed = [build.node(f"n{index}", gpus=1, spec={"unschedulable": True}) for index in range(4)]
     assert "node/n0=uncordoned node/n1=uncordoned" in remedies(trial_cluster(closed, build.gang("train", tasks=2, gpus=1)))
 
 
-def test_gates_are_lifted():
+def test_gates_are_lifted() -> None:
     group, *pods = build.gang("train", tasks=2, gpus=1)
     for pod in pods:
         pod["spec"]["schedulingGates"] = [{"name": "example.com/wait"}]
     assert remedies(trial_cluster(nodes(1, gpus=4), group, pods)) == ["gang/default/train.gates=none"]
 
 
-def test_the_lowest_priority_with_which_others_are_preempted():
+def test_the_lowest_priority_with_which_others_are_preempted() -> None:
     classes = [
         {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
         for name, value in (("usual", 50), ("high", 1000))
@@ -115,18 +116,18 @@ def test_the_lowest_priority_with_which_others_are_preempted():
     assert remedy.sentence == "would start with priority 51 (PriorityClass high has 1000)"
 
 
-def test_pairs_are_tried_where_no_single_change_is_enough():
+def test_pairs_are_tried_where_no_single_change_is_enough() -> None:
     cluster = trial_cluster(build.node("n0", gpus=2, spec=TAINT), build.gang("train", tasks=2, gpus=2))
     assert "gang/default/train.tolerations=dedicated=research:NoSchedule node/+1=n0" in remedies(cluster)
 
 
-def test_what_was_tried_in_vain_is_said():
+def test_what_was_tried_in_vain_is_said() -> None:
     findings = found(trial_cluster(build.gang("train", tasks=2, gpus=2)))
     assert not findings.remedies
     assert findings.summary == f"none of the {findings.tried} changes tried starts it"
 
 
-def test_what_no_time_was_left_for_is_said():
+def test_what_no_time_was_left_for_is_said() -> None:
     cluster = trial_cluster(nodes(1, gpus=4), build.gang("train", tasks=2, min_member=4, gpus=1))
     ticks = count()
     findings = search(cluster, "default/train", cluster.decide(), clock=lambda: float(next(ticks)), budget_seconds=4.0)
@@ -134,7 +135,7 @@ def test_what_no_time_was_left_for_is_said():
     assert "no time was left to try" in findings.summary
 
 
-def test_nothing_is_looked_for_where_the_gang_starts():
+def test_nothing_is_looked_for_where_the_gang_starts() -> None:
     assert found(trial_cluster(nodes(1, gpus=4), build.gang("train", tasks=2, gpus=1))).tried == 0
 
 
@@ -143,7 +144,7 @@ def undone(cluster: TrialCluster) -> object:
     return [(dict(part.decisions.binds), dict(part.decisions.evictions)) for part in trial.parts]
 
 
-def test_a_search_leaves_the_cluster_as_it_was():
+def test_a_search_leaves_the_cluster_as_it_was() -> None:
     cluster = trial_cluster(
         nodes(2, gpus=4), running_gang("small", "n0", "n0", gpus=2), build.gang("other", tasks=1, gpus=1),
         build.gang("train", tasks=4, gpus=2),

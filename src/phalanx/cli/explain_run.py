@@ -103,9 +103,10 @@ def write_explanation(found: Explanation, form: str, answer: WhatIf) -> None:
 def explain_input(asked: ExplainOptions) -> ExplainInput:
     """Read what was named."""
     policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
+    at = None if asked.now is None else session_time(asked.now)
     cluster = ObjectCluster(ignored_provisioners=policy.flags.ignored_provisioners, schedulers=our_schedulers(asked.names))
     intake = read_cluster(asked.files, asked.reach, cluster)
-    now = intake.now if asked.now is None else session_time(asked.now)
+    now = intake.now if at is None else at
     documents = grouped(intake, asked.names, now)
     trial = TrialCluster(documents, cluster, connected(policy), now)
     return ExplainInput(intake, documents, cluster.snapshot(now), policy, trial)

@@ -32,18 +32,22 @@ MOST_PODS = 6
 
 def try_out(asked: TryOptions) -> bool:
     """Try a submission and show what becomes of it; return whether all of it starts."""
+    at = None if asked.now is None else session_time(asked.now)
     new = [document for _, document in documents_of(asked.files)]
     policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
     cluster = ObjectCluster(ignored_provisioners=policy.flags.ignored_provisioners, schedulers=our_schedulers(asked.names))
     intake = read_cluster(asked.cluster_files, asked.reach, cluster)
-    now = intake.now if asked.now is None else session_time(asked.now)
+    now = intake.now if at is None else at
     documents = grouped(intake, asked.names, now)
-    settings = ControllerSettings(schedulers=frozenset(asked.names)) if asked.names else ControllerSettings()
-    submission = submitted(new, documents, settings, now=now)
+    submission = submitted(new, documents, _settings(asked), now=now)
     trial = TrialCluster(documents, cluster, connected(policy), now)
     found = try_submission(trial, submission, clock=monotonic, budget_seconds=asked.timeout)
     write(found, asked.form)
     return found.starts
+
+
+def _settings(asked: TryOptions) -> ControllerSettings:
+    return ControllerSettings(schedulers=frozenset(asked.names)) if asked.names else ControllerSettings()
 
 
 def write(found: SubmissionTrial, form: str) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, ClassVar, Self
 
-from phalanx.errors import ConfigError
+from phalanx.errors import ConfigError, SnapshotError
 from phalanx.model.kinds import Document
 from phalanx.model.resources import amount_of, quantity_text
 from phalanx.whatif.trial_cluster import Edit, TrialCluster
@@ -100,7 +100,7 @@ class ObjectChange:
     def _amount(self, quantity: object) -> int:
         try:
             return amount_of(self.key, quantity)
-        except Exception as problem:
+        except SnapshotError as problem:
             raise self.refuse(f"{problem}; write for example {self._example()}") from problem
 
     def _example(self) -> str:
