@@ -172,7 +172,8 @@ def test_a_scheduling_policy_that_only_the_operators_own_groups_have_is_named() 
 def test_an_mpi_job_of_the_training_operator_has_a_launcher_pod() -> None:
     made = submit(owner(KUBEFLOW, "MPIJob", mpiReplicaSpecs=replicas(Launcher=1, Worker=2)))
     assert made.names == ["train-worker-0", "train-worker-1", "train-launcher"]
-    assert made.label(f"{TRAINING}/job-role") == ["worker", "worker", "launcher"]
+    assert made.label(f"{TRAINING}/replica-type") == ["worker", "worker", "launcher"]
+    assert made.label(f"{TRAINING}/job-role") == ["", "", "master"]
     assert container(made.pods["train-launcher"], "kubectl-delivery")["resources"]["requests"]["ephemeral-storage"] == "5Gi"
     assert made.minima == {"pg-train": 3}
 
@@ -191,6 +192,19 @@ def test_a_launcher_that_waits_for_workers_comes_later() -> None:
     assert made.names == ["train-worker-0", "train-worker-1"]
     assert made.minima == {"pg-train": 2}
     assert made.found.problems == ["MPIJob ml/train: its launcher is made once all workers are ready"]
+
+
+@pytest.mark.parametrize("api_version", ["kubeflow.org/v1", "kubeflow.org/v2beta1"])
+def test_workers_of_an_mpi_job_without_a_number_are_none(api_version: str) -> None:
+    specs = {"Launcher": {"template": template()}, "Worker": {"template": template()}}
+    made = submit(owner(api_version, "MPIJob", mpiReplicaSpecs=specs))
+    assert len(made.names) == 1
+    assert made.minima == {"pg-train": 1}
+
+
+def test_the_first_worker_leads_a_pytorch_job_without_a_master() -> None:
+    made = submit(owner(KUBEFLOW, "PyTorchJob", pytorchReplicaSpecs=replicas(Worker=2)))
+    assert made.label(f"{TRAINING}/job-role") == ["master", ""]
 
 
 def test_a_notebook_is_a_stateful_set_of_one() -> None:
@@ -301,6 +315,29 @@ def test_jobs_of_a_job_set_that_depend_on_others_come_later() -> None:
     assert submit(found).names == ["train-driver-0-0-00000"]
 
 
+def affinities(pod: Document) -> list[tuple[str, str, list[str]]]:
+    found = pod["spec"]["affinity"]
+    rules = [
+        (name, found[name]["requiredDuringSchedulingIgnoredDuringExecution"][0]) for name in ("podAffinity", "podAntiAffinity")
+    ]
+    return [
+        (name, rule["topologyKey"], [item["operator"] for item in rule["labelSelector"]["matchExpressions"]])
+        for name, rule in rules
+    ]
+
+
+def test_of_jobs_that_are_alone_in_their_domains_the_first_pods_come_first() -> None:
+    found = job_set()
+    found["metadata"]["annotations"] = {"alpha.jobset.sigs.k8s.io/exclusive-topology": "rack"}
+    made = submit(found)
+    assert made.names == ["train-driver-0-0-00000", "train-workers-0-0-00000", "train-workers-1-0-00000"]
+    (together, apart) = affinities(made.pods["train-workers-1-0-00000"])
+    assert together == ("podAffinity", "rack", ["In"])
+    assert apart == ("podAntiAffinity", "rack", ["Exists", "NotIn", "In"]), "those of its priority stay out"
+    assert "the other pods of each job are made once its first one has a node" in made.found.problems[0]
+    assert made.minima == {"pg-train": 5}, "so that the gang waits for ever, as it would on a cluster"
+
+
 def leader_worker_set(**more: Any) -> dict[str, Any]:
     parts = {"size": 3, "leaderTemplate": template({"role": "leader"}), "workerTemplate": template()}
     return owner("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "llama", replicas=2, leaderWorkerTemplate=parts, **more)
@@ -322,6 +359,15 @@ def test_workers_that_wait_for_their_leader_come_later() -> None:
     assert made.names == ["llama-0", "llama-1"]
     assert [group["spec"]["minMember"] for group in made.of("PodGroup")] == [1, 1]
     assert "the workers of each replica are made once its leader is ready" in made.found.problems[0]
+
+
+def test_of_replicas_that_are_alone_in_their_domains_the_leaders_come_first() -> None:
+    found = leader_worker_set()
+    found["metadata"]["annotations"] = {f"{LWS}/exclusive-topology": "rack"}
+    made = submit(found)
+    assert made.names == ["llama-0", "llama-1"]
+    assert [name for name, _, _ in affinities(made.pods["llama-0"])] == ["podAffinity", "podAntiAffinity"]
+    assert "the workers of each replica are made once its leader has a node" in made.found.problems[0]
 
 
 def test_a_leader_worker_set_has_one_pod_by_default() -> None:

@@ -221,10 +221,16 @@ def test_an_owner_that_is_there_gets_only_the_pods_that_are_missing() -> None:
     there = stored(job(2), "j")
     pods = [running(f"train-{end}", there, generateName="train-") for end in ("bcdfg", "hjklm")]
     made = submit(job(3), existing=[there, *pods])
-    new = [name for name in made.names if name not in ("train-bcdfg", "train-hjklm")]
-    assert new == ["train-00000"]
+    assert made.found.pods == ["ml/train-00000"]
     assert made.found.problems[0] == "Job ml/train: is there already, and changes in spec.parallelism; its pods stay as they are"
     assert made.of("Job")[0]["metadata"]["uid"] == "j"
+
+
+def test_an_owner_that_is_submitted_as_it_is_has_its_gang() -> None:
+    first = submit(job(2))
+    again = submit(job(2), existing=first.found.documents)
+    assert again.found.pods == []
+    assert again.found.gangs == first.found.gangs
 
 
 def test_pods_that_have_ended_are_made_again() -> None:

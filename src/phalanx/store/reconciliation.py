@@ -77,6 +77,10 @@ class Reconciliation:
             if found is not None and kind.kind not in SILENT:
                 yield found
 
+    def is_new(self, document: Document) -> bool:
+        """Tell whether an object was made here, and not only changed."""
+        return self._changed.get((kind_of(document), object_key(document)), False)
+
     def removed(self) -> Iterator[Place]:
         """Yield the places of objects that were there before and are gone."""
         yield from (place for place, was_new in self._changed.items() if not was_new and self._find(*place) is None)

@@ -22,6 +22,7 @@ from phalanx.dialects.group_references import named_groups
 from phalanx.errors import ClusterError, SnapshotError
 from phalanx.model.kinds import GROUP_KINDS, POD, STORAGE_CLASS, VOLUME_CLAIM, Document, Kind, kind_of, object_key
 from phalanx.model.task import DEFAULT_SCHEDULER, GangKey, TaskKey
+from phalanx.model.task_status import ENDED
 from phalanx.store import apply
 from phalanx.store.completion import completed, known_kind
 from phalanx.store.quota_admission import QUOTA, QuotaAdmission
@@ -42,7 +43,7 @@ class Submission:
     removed: Sequence[Place] = ()
     """Kind and key (`namespace/name`, or the name) of objects that go: what controllers delete when an owner is submitted again."""
     gangs: Sequence[GangKey] = ()
-    """The gangs of the submitted objects, in the order of their pods; empty if everything was refused or makes no pods now."""
+    """The gangs of the submitted objects, those with new pods first; empty if everything was refused or makes no pods now."""
     pods: Sequence[TaskKey] = ()
     """The pods that the submission adds."""
     refused: Sequence[tuple[str, str]] = ()
@@ -85,13 +86,12 @@ class _Submitting:
             self._submit(document)
         self._run.run()
         documents = list(self._run.documents())
-        pods = [item for item in documents if kind_of(item) is POD]
-        gang_of = self._gangs(pods)
-        gangs = dict.fromkeys((*gang_of.values(), *_groups(self._new)))
+        gang_of = self._gangs([pod for pod in self._store.items(POD) if inside(pod, "status", "phase") not in ENDED])
+        new = [TaskKey(object_key(item)) for item in documents if kind_of(item) is POD and self._run.is_new(item)]
+        gangs = dict.fromkeys((*(gang_of[key] for key in (*new, *gang_of) if key in gang_of), *_groups(self._new)))
         problems = dict.fromkeys((*self._problems, *self._run.problems, *self._doubts(documents, gang_of)))
         return Submission(
-            documents, list(self._run.removed()), list(gangs), [TaskKey(object_key(pod)) for pod in pods],
-            list(self._run.refused.items()), list(problems),
+            documents, list(self._run.removed()), list(gangs), new, list(self._run.refused.items()), list(problems)
         )  # fmt: skip
 
     def _doubts(self, documents: Sequence[Document], gang_of: Mapping[TaskKey, GangKey]) -> Iterator[str]:

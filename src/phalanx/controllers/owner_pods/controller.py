@@ -120,11 +120,17 @@ def _missing(view: View, owner: Document, wanted: Iterable[Document]) -> Iterato
         stem, kind = meta_of(child).get("generateName"), kind_of(child)
         if stem is None:
             there = view.find(kind, key_of(child).namespace, key_of(child).name)
-            yield from [Create(leader_worker_set.admitted(child))] if there is None else _not_its_own(owner, child, there)
+            yield from _created(view, child) if there is None else _not_its_own(owner, child, there)
         elif spare[stem]:
             spare[stem] -= 1
         else:
-            yield Create(_named(view, child, stem, used))
+            yield from _created(view, _named(view, child, stem, used))
+
+
+def _created(view: View, child: Document) -> Iterator[Write]:
+    """Yield the creation of a child, as the webhooks of its operator let it through."""
+    found = job_set.admitted(view, leader_worker_set.admitted(child)) if kind_of(child) is POD else child
+    yield from [] if found is None else [Create(found)]
 
 
 def _not_its_own(owner: Document, child: Document, there: Document) -> Iterator[Write]:

@@ -13,6 +13,7 @@ from phalanx.controllers.grouper.owners import find, read
 from phalanx.controllers.objects import annotations_of, labels_of, meta_of
 from phalanx.controllers.owner_pods.apps import PARALLEL
 from phalanx.controllers.owner_pods.children import Children, Template, child_of
+from phalanx.controllers.owner_pods.exclusive import with_exclusive_affinity
 from phalanx.dialects.schema import Read
 from phalanx.model.kinds import Document, kind_of
 
@@ -64,18 +65,23 @@ def leader_worker_set(owner: Document) -> Children:
     texts = {SET_NAME: name, WORKER_INDEX: "0"}
     made = {
         "replicas": 1 if spec.replicas is None else spec.replicas, "podManagementPolicy": PARALLEL, "serviceName": name,
-        "template": template.plus(texts, {SIZE: str(spec.size)}),
+        "template": template.plus(texts, {SIZE: str(spec.size), **_exclusive(owner)}),
     }  # fmt: skip
     labels = {"labels": {SET_NAME: name}}
     return Children([child_of(owner, "apps/v1", "StatefulSet", name, spec=made, meta=labels)], _notes(owner, spec))
+
+
+def _exclusive(owner: Document) -> dict[str, str]:
+    found = annotations_of(owner).get(EXCLUSIVE, "")
+    return {EXCLUSIVE: found} if found else {}
 
 
 def _notes(owner: Document, spec: LeadersAndWorkersSpec) -> list[str]:
     found = []
     if spec.startup_policy == LEADER_READY and spec.size > 1:
         found.append("the workers of each replica are made once its leader is ready")
-    if EXCLUSIVE in annotations_of(owner):
-        found.append(f"{EXCLUSIVE}: left out here: workers follow their leader once it has a node")
+    if _exclusive(owner) and spec.size > 1:
+        found.append(f"{EXCLUSIVE}: the workers of each replica are made once its leader has a node")
     return found
 
 
@@ -84,7 +90,7 @@ def workers_of(view: View, leader: Document) -> Children:
     labels = labels_of(leader)
     owner = find(view, LEADER_WORKER_SET, leader, labels.get(SET_NAME, "")) if labels.get(WORKER_INDEX) == "0" else None
     spec = None if owner is None else read(owner, LeadersAndWorkers).spec
-    if spec is None or spec.size < 2 or spec.startup_policy == LEADER_READY:
+    if spec is None or spec.size < 2 or spec.startup_policy == LEADER_READY or EXCLUSIVE in annotations_of(leader):
         return Children()
     name = str(meta_of(leader)["name"])
     texts = {key: labels[key] for key in (SET_NAME, GROUP_INDEX, GROUP_KEY) if key in labels}
@@ -102,5 +108,7 @@ def admitted(pod: Document) -> Document:
         return pod
     ordinal = str(meta["name"]).rpartition("-")[2]
     key = sha1(f"{meta.get('namespace') or 'default'}/{meta['name']}".encode(), usedforsecurity=False).hexdigest()
-    own = {GROUP_INDEX: ordinal, GROUP_KEY: key} if labels.get(WORKER_INDEX) == "0" else {WORKER_INDEX: ordinal}
-    return {**pod, "metadata": {**meta, "labels": {**own, **labels}}}
+    is_leader, topology = labels.get(WORKER_INDEX) == "0", annotations_of(pod).get(EXCLUSIVE, "")
+    own = {GROUP_INDEX: ordinal, GROUP_KEY: key} if is_leader else {WORKER_INDEX: ordinal}
+    marked = {**pod, "metadata": {**meta, "labels": {**own, **labels}}}
+    return with_exclusive_affinity(marked, label=GROUP_KEY, topology=topology) if is_leader and topology else marked

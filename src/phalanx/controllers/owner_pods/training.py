@@ -69,7 +69,6 @@ class ReplicasOfJob(Read):
     jax_replica_specs: Replicas | None = None
     mpi_replica_specs: Replicas | None = None
     launcher_creation_policy: str | None = None
-    run_launcher_as_worker: bool | None = None
 
     @property
     def by_role(self) -> Replicas:
@@ -88,17 +87,13 @@ def _is_named_master(role: str, index: int, replicas: Mapping[str, Replica]) -> 
     return role == "Master"
 
 
-def _is_tf_master(role: str, index: int, replicas: Mapping[str, Replica]) -> bool:
-    """Tell whether a pod leads a TFJob: the chief, or the first worker of a job without one."""
+def _is_chief(role: str, index: int, replicas: Mapping[str, Replica]) -> bool:
+    """Tell whether a pod leads a job: the chief or master, or the first worker of a job without one."""
     chiefs = {"Chief", "Master"}
     return role in chiefs or (role == "Worker" and index == 0 and chiefs.isdisjoint(replicas))
 
 
-def _is_first_worker(role: str, index: int, replicas: Mapping[str, Replica]) -> bool:
-    return role == "Worker" and index == 0
-
-
-MASTER_OF: Mapping[str, IsMaster] = {"TFJob": _is_tf_master, "JAXJob": _is_first_worker}
+MASTER_OF: Mapping[str, IsMaster] = {"PyTorchJob": _is_chief, "TFJob": _is_chief, "JAXJob": _is_chief}
 
 
 def training_job(owner: Document) -> Children:
@@ -139,37 +134,41 @@ def mpi_job(owner: Document) -> Children:
     spec = read(owner, JobOfRoles).spec
     workers, launcher = spec.by_role.get("Worker"), spec.by_role.get("Launcher")
     is_first = owner["apiVersion"] == FIRST_VERSION
-    documents = (
-        [] if workers is None else [_worker(owner, workers, index, spec, is_first=is_first) for index in range(workers.count)]
-    )
+    # Workers without a number are none, though every other role has one by default.
+    count = 0 if workers is None else workers.replicas or 0
+    documents = [_worker(owner, workers, index, is_first=is_first) for index in range(count)] if workers is not None else []
     notes = list(_notes(spec))
     if launcher is not None and spec.launcher_creation_policy == WAITS_FOR_WORKERS and documents:
         notes.append("its launcher is made once all workers are ready")
     elif launcher is not None and launcher.count:
-        documents.append(_launcher_pod(owner, launcher) if is_first else _launcher_job(owner, launcher, spec))
+        documents.append(_launcher_pod(owner, launcher) if is_first else _launcher_job(owner, launcher))
     return Children(documents, notes)
 
 
 def _labels(owner: Document, role: str, *, is_first: bool) -> dict[str, str]:
-    operator = {REPLICA_TYPE: role, OPERATOR: "mpijob-controller"} if is_first else {OPERATOR: "mpi-operator"}
-    return {JOB_NAME: str(meta_of(owner)["name"]), JOB_ROLE: role, **operator}
+    """Return what both operators write; each has its own label for the role."""
+    name = {JOB_NAME: str(meta_of(owner)["name"])}
+    if is_first:
+        return {**name, OPERATOR: "mpijob-controller", REPLICA_TYPE: role, **({JOB_ROLE: MASTER} if role == LAUNCHER else {})}
+    return {**name, OPERATOR: "mpi-operator", JOB_ROLE: role}
 
 
-def _worker(owner: Document, workers: Replica, index: int, spec: ReplicasOfJob, *, is_first: bool) -> Document:
-    name = f"{meta_of(owner)['name']}-{WORKER}-{index}"
-    number = index + 1 if spec.run_launcher_as_worker and not is_first else index
-    labels = {**_labels(owner, WORKER, is_first=is_first), REPLICA_INDEX: str(number)}
-    return pod_of(owner, name, workers.template, labels=labels, spec={**workers.restart, "hostname": name})
+def _worker(owner: Document, workers: Replica, index: int, *, is_first: bool) -> Document:
+    job = str(meta_of(owner)["name"])
+    name, labels = f"{job}-{WORKER}-{index}", {**_labels(owner, WORKER, is_first=is_first), REPLICA_INDEX: str(index)}
+    place = {} if is_first else {"hostname": name, "subdomain": job}
+    return pod_of(owner, name, workers.template, labels=labels, spec={"restartPolicy": "Never", **workers.restart, **place})
 
 
 def _launcher_pod(owner: Document, launcher: Replica) -> Document:
-    spec = with_init_container({**launcher.template.spec, **launcher.restart}, DELIVERS_KUBECTL)
-    labels = {**_labels(owner, LAUNCHER, is_first=True), REPLICA_INDEX: "0"}
+    spec = with_init_container({**launcher.template.spec, "restartPolicy": "Never", **launcher.restart}, DELIVERS_KUBECTL)
+    labels = _labels(owner, LAUNCHER, is_first=True)
     return pod_of(owner, f"{meta_of(owner)['name']}-{LAUNCHER}", launcher.template, labels=labels, spec=spec)
 
 
-def _launcher_job(owner: Document, launcher: Replica, spec: ReplicasOfJob) -> Document:
-    number = {REPLICA_INDEX: "0"} if spec.run_launcher_as_worker else {}
-    template = launcher.template.plus({**_labels(owner, LAUNCHER, is_first=False), **number})
-    made = {"template": {**template, "spec": {**template["spec"], "restartPolicy": "OnFailure", **launcher.restart}}}
-    return child_of(owner, "batch/v1", "Job", f"{meta_of(owner)['name']}-{LAUNCHER}", spec=made)
+def _launcher_job(owner: Document, launcher: Replica) -> Document:
+    job = str(meta_of(owner)["name"])
+    template = launcher.template.plus(_labels(owner, LAUNCHER, is_first=False))
+    own = {"restartPolicy": "OnFailure", **launcher.restart, "hostname": f"{job}-{LAUNCHER}", "subdomain": job}
+    made = {"template": {**template, "spec": {**template["spec"], **own}}}
+    return child_of(owner, "batch/v1", "Job", f"{job}-{LAUNCHER}", spec=made)
