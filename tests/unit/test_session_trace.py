@@ -26,8 +26,8 @@ EVERYWHERE = (
 )  # fmt: skip
 GANGS = (
     "QueuesOrdered", "QueueNext", "GangAdded", "GangsAhead", "GangSkipped", "GangTried", "GangStarving", "GangReady",
-    "GangPipelined", "GangNotReady", "StatementKept", "TasksTried", "HyperNodesSeen", "HyperNodeSeen", "DomainsOrdered", "DomainWorks",
-    "DomainChosen", "MayNotEvict", "NodeConsidered", "VictimsVoted", "NoVictimsFound",
+    "GangPipelined", "GangNotReady", "StatementKept", "TasksTried", "HyperNodesSeen", "HyperNodeSeen", "DomainsOrdered",
+    "DomainWorks", "DomainChosen", "MayNotEvict", "NodeConsidered", "VictimsVoted", "NoVictimsFound",
 )  # fmt: skip
 KINDS = {
     "volcano": (

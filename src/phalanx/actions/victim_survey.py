@@ -6,9 +6,8 @@ gangs that are alike, and plugins are asked only about a few gangs that the acti
 Nothing here decides anything: the action has searched and found nothing.
 """
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +24,7 @@ from phalanx.actions.dry_run import (
 )
 from phalanx.actions.victim_units import spare_of
 from phalanx.model.gang import Gang
-from phalanx.model.task import Task
+from phalanx.model.task import GangKey, Task
 from phalanx.model.task_status import EVICTABLE, Status
 from phalanx.placement import Amounts
 from phalanx.placement.fit import copies
@@ -34,7 +33,7 @@ from phalanx.session.session import Session
 from phalanx.session.trace_searches import NearestNode, NoVictimsFound, SparedGang
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.snapshot import Snapshot
-from phalanx.state.verdict import YES, Verdict
+from phalanx.state.verdict import YES, FitError, Verdict
 
 NEVER_PREEMPTS = Verdict.refuse("", "PreemptionNever", "its preemptionPolicy is Never")
 MOST_ASKED = 16
@@ -72,12 +71,32 @@ class _Runner(NamedTuple):
     status: Status
 
 
+@dataclass(frozen=True, slots=True)
+class _RuleAnswer:
+    """What the rule of an action alone says of all gangs in its reach."""
+
+    willing: list[GangKey]
+    """The first gangs that plugins are asked about."""
+    nearest: tuple[GangKey, Verdict] | None
+    """The one that is nearest to being a victim of those that stay."""
+    staying: int
+
+
 @dataclass(slots=True)
 class _Runners:
-    """One running task of each gang, by the name of the gang, and the causes that were found already."""
+    """The gangs by queue, a running task of each, and what was found out about them already."""
 
-    of_gangs: list[_Runner]
+    gangs: dict[str, list[Gang]]
+    running: dict[str, list[_Runner]] = field(default_factory=dict)
+    answers: dict[Hashable, _RuleAnswer] = field(default_factory=dict)
     causes: dict[Hashable, Verdict] = field(default_factory=dict)
+
+    def of_queue(self, snapshot: Snapshot, queue: str) -> list[_Runner]:
+        """Return the running gangs of a queue by name; each is looked up once."""
+        if queue not in self.running:
+            gangs = sorted(self.gangs.get(queue, ()), key=lambda gang: gang.key)
+            self.running[queue] = [runner for gang in gangs if (runner := _runner(snapshot, gang)) is not None]
+        return self.running[queue]
 
 
 def record_no_victims(session: Session, task: TaskState, rule: SearchRule, refusal: Verdict = YES) -> None:
@@ -101,33 +120,66 @@ class VictimSurvey:
 
     def cause(self) -> Verdict:
         """Return the first cause: no node suits the task, nobody may go, or those who may go are not enough."""
-        mine, session = self._mine, self._session
-        key = (
-            self._rule.action, mine.queue, mine.priority, mine.min_member, session.class_of(self._task.task.shape),
-            len(session.decisions.evictions),
-        )  # fmt: skip
+        key = (*self._rule_key(), self._mine.min_member, self._session.class_of(self._task.task.shape))
         if key not in self._runners.causes:
             self._runners.causes[key] = self._cause()
         return self._runners.causes[key]
 
+    def _rule_key(self) -> tuple[object, ...]:
+        """Return what gangs have in common to which the action offers the same victims."""
+        return self._rule.action, self._mine.queue, self._mine.priority, len(self._session.decisions.evictions)
+
     def has_runners(self) -> bool:
         """Tell whether anybody runs in the queues that the action looks at."""
-        return any(self._is_in_reach(runner) for runner in self._others())
+        return next(self._in_reach(), None) is not None
+
+    def _in_reach(self) -> Iterator[_Runner]:
+        mine = self._mine
+        queues = [mine.queue] if self._rule.purpose == "preempt" else [name for name in self._runners.gangs if name != mine.queue]
+        runners = (runner for name in queues for runner in self._runners.of_queue(self._session.snapshot, name))
+        return (runner for runner in runners if runner.gang.gang.key != mine.key)
 
     def _cause(self) -> Verdict:
         refusal = self._prefilter() if self._task.task.may_preempt else NEVER_PREEMPTS
         if not refusal.ok:
             return refusal
-        if not DryRun(self._session, self._task).candidates.any():
+        if not self._suits_some_node():
             return self._no_node_suits()
-        stays = [(runner, self._why_out_of_rule(runner)) for runner in self._others()]
-        open_to_plugins = [runner.gang.gang.key for runner, verdict in stays if verdict.ok][:MOST_ASKED]
-        asked = [(key, self._why_stays(gang)) for key in open_to_plugins if (gang := self._session.gang(key)) is not None]
+        key = self._rule_key()
+        if key not in self._runners.answers:
+            self._runners.answers[key] = self._rule_answer()
+        return self._cause_among(self._runners.answers[key])
+
+    def _cause_among(self, answer: _RuleAnswer) -> Verdict:
+        asked = [(key, self._why_stays(gang)) for key in answer.willing if (gang := self._session.gang(key)) is not None]
         may_go = next((key for key, verdict in asked if verdict.ok), None)
         if may_go is None:
-            return _nearest([*asked, *((runner.gang.gang.key, verdict) for runner, verdict in stays if not verdict.ok)])
+            nearest = min(asked, key=lambda entry: rank(entry[1]), default=answer.nearest)
+            return _about(nearest, len(asked) + answer.staying)
         text = f"too few nodes have room for it even without those that may go, such as {may_go}"
         return Verdict.refuse("", "StillNoRoom", text, victim=may_go)
+
+    def _rule_answer(self) -> _RuleAnswer:
+        """Ask the rule of the action about everybody in its reach."""
+        willing: list[GangKey] = []
+        first: dict[str, _Runner] = {}
+        staying = 0
+        for runner in self._in_reach():
+            reason = self._rule.spared(runner)
+            if reason:
+                staying += 1
+                first.setdefault(reason, runner)
+            elif len(willing) < MOST_ASKED:
+                willing.append(runner.gang.gang.key)
+        stays = [(runner.gang.gang.key, self._why_out_of_rule(runner)) for runner in first.values()]
+        return _RuleAnswer(willing, min(stays, key=lambda entry: rank(entry[1]), default=None), staying)
+
+    def _suits_some_node(self) -> bool:
+        """Tell whether some node would take the task if it had room."""
+        error = self._task.error
+        if isinstance(error, FitError) and error.final is not None and error.final.all():
+            return False
+        return bool(DryRun(self._session, self._task).candidates.any())
 
     def _no_node_suits(self) -> Verdict:
         """Name the filter that refuses the most nodes for good."""
@@ -144,9 +196,6 @@ class VictimSurvey:
         verdict = self._session.prefilter(self._task)
         self._task.is_prepared = was_prepared
         return verdict
-
-    def _others(self) -> Iterator[_Runner]:
-        return (runner for runner in self._runners.of_gangs if runner.gang.gang.key != self._mine.key)
 
     def _is_in_reach(self, runner: Running) -> bool:
         return (runner.gang.gang.queue == self._mine.queue) == (self._rule.purpose == "preempt")
@@ -201,7 +250,10 @@ class VictimSurvey:
     def note(self, cause: Verdict) -> None:
         """Record who may go and who stays, gang by gang, the nearest first."""
         session, gang = self._session, self._task.gang
-        states = [state for runner in self._others() if (state := session.gang(runner.gang.gang.key)) is not None]
+        keys = sorted(
+            runner.gang.gang.key for name in self._runners.gangs for runner in self._runners.of_queue(session.snapshot, name)
+        )
+        states = [state for key in keys if key != gang.key and (state := session.gang(key)) is not None]
         answers = [(state, self._why_stays(state)) for state in states]
         stays = sorted(((state, verdict) for state, verdict in answers if not verdict.ok), key=lambda entry: rank(entry[1]))
         may_go = [state for state, verdict in answers if verdict.ok]
@@ -229,9 +281,10 @@ class VictimSurvey:
 
 
 def _find_runners(session: Session) -> _Runners:
-    gangs = sorted(session.snapshot.gangs.values(), key=lambda gang: gang.key)
-    known = [gang for gang in gangs if gang.queue in session.queues]
-    found = _Runners([runner for gang in known if (runner := _runner(session.snapshot, gang)) is not None])
+    found = _Runners({})
+    for gang in session.snapshot.gangs.values():
+        if gang.queue in session.queues:
+            found.gangs.setdefault(gang.queue, []).append(gang)
     session.write_state(found)
     return found
 
@@ -252,13 +305,12 @@ def rank(verdict: Verdict) -> int:
     return FARTHEST.index(verdict.reason) + 1 if verdict.reason in FARTHEST else 0
 
 
-def _nearest(stays: Sequence[tuple[str, Verdict]]) -> Verdict:
-    """Make a cause of what is said about the gang that is nearest to being a victim."""
-    if not stays:
-        return Verdict.refuse("", "NobodyRuns", "no other gang runs")
-    key, verdict = min(stays, key=lambda entry: rank(entry[1]))
-    is_only = len(list(islice((entry for entry in stays if rank(entry[1]) <= FARTHEST.index(spared.NOT_RECLAIMABLE) + 1), 2))) < 2
-    text = f"{'' if is_only else 'for example '}{key} {verdict.message}"
+def _about(nearest: tuple[str, Verdict] | None, staying: int) -> Verdict:
+    """Make a cause of what is said about the gang that is nearest to being a victim; others may stay for other reasons."""
+    if nearest is None:
+        return Verdict.refuse("", "NobodyRuns", "nobody else runs there")
+    key, verdict = nearest
+    text = f"{'for example ' if staying > 1 else ''}{key} {verdict.message}"
     return Verdict.refuse(verdict.plugin, verdict.reason, text, **{**verdict.numbers, "victim": key})
 
 

@@ -14,7 +14,7 @@ from phalanx.explain.reading import Reading
 from phalanx.explain.reason_text import counted, request_text
 from phalanx.explain.tree import Line, Stage, StageResult
 from phalanx.model.queue import ROOT
-from phalanx.model.resources import Resources, add
+from phalanx.model.resources import PODS, Resources, add
 from phalanx.model.task_status import Status
 from phalanx.placement import Amounts
 from phalanx.session.amounts import figure_text
@@ -145,10 +145,10 @@ def _share_text(reading: Reading, queue: str) -> str:
 
 
 def _figures(reading: Reading, queue: str) -> list[tuple[str, float, float]]:
-    """Return the resources that a queue has, with what it has and deserves; KAI's count by the fair share."""
+    """Return the resources of which a queue deserves something, with what it has and deserves; KAI's count by the fair share."""
     figures = reading.decisions.queues.get(queue, {})
-    due = figures.get("fair_share") or figures.get("deserved") or {}
-    return [(name, held, due[name]) for name, held in figures.get("allocated", {}).items() if name in due and name != "pods"]
+    held, due = figures.get("allocated", {}), figures.get("fair_share") or figures.get("deserved") or {}
+    return [(name, held.get(name, 0.0), amount) for name, amount in due.items() if name != PODS]
 
 
 # --- whether they are the cause ------------------------------------------------------------------------------------------
