@@ -7,7 +7,7 @@ import numpy as np
 
 from phalanx.explain.cause import Search
 from phalanx.explain.node_reasons import INSUFFICIENT, SCATTERED, TOO_LARGE
-from phalanx.explain.reason_text import amount_text, counted
+from phalanx.explain.reason_text import VOLUME_SLOTS, amount_text, counted
 from phalanx.model.resources import PODS, Resources
 from phalanx.placement import Amounts, Counts, Index
 from phalanx.state.node_table import request_of
@@ -22,9 +22,11 @@ def oversize(request: Resources, snapshot: Snapshot) -> str:
         return ""
     for name, amount in sorted(request.items()):
         row = snapshot.space.row_by_name.get(name)
-        most = int(snapshot.nodes.allocatable[row].max()) if row is not None and name != PODS else 0
-        if 0 < most < amount:
-            return f"no node is that large: the largest has {amount_text(name, most)} {name}"
+        if row is None or name == PODS or name.startswith(VOLUME_SLOTS):
+            continue
+        most = int(snapshot.nodes.allocatable[row].max())
+        if most < amount:
+            return f"no node is that large: the largest has {amount_text(name, most)} {name}" if most else f"no node offers {name}"
     return _never_together(request, snapshot)
 
 

@@ -12,6 +12,7 @@ from phalanx.dialects.traits import dialect_status
 from phalanx.explain.cause_key import CauseKey, cause_of, cause_of_text
 from phalanx.explain.gang_status import GangStatus, gang_status, is_empty, is_taken_away, minimum_of
 from phalanx.explain.held_back import has_foreign, held_back
+from phalanx.explain.reason_code import reason_code
 from phalanx.explain.recorded import refusal
 from phalanx.explain.why import missing_groups, why
 from phalanx.model.gang import Gang
@@ -32,6 +33,7 @@ class GangBook:
     def __init__(self) -> None:
         """Start without a session."""
         self._why: dict[GangKey, str] = {}
+        self._codes: dict[GangKey, str] = {}
         self._reported: dict[GangKey, CauseKey | None] = {}
         """The causes that were reported, without those that have an event of their own, such as a timeout."""
 
@@ -48,6 +50,8 @@ class GangBook:
         outcomes = {GangKey(outcome.state.key): outcome for outcome in decisions.outcomes}
         found = {key: behind_gates.get(key) or why(outcome, snapshot) for key, outcome in outcomes.items()}
         self._why |= found
+        self._codes = {key: code for key, code in self._codes.items() if key in snapshot.gangs}
+        self._codes |= {key: reason_code(outcome, snapshot) for key, outcome in outcomes.items()}
         causes = {
             key: _cause(outcomes[key], snapshot, text, is_behind_gate=key in behind_gates)
             for key, text in found.items()
@@ -59,7 +63,9 @@ class GangBook:
 
     def documents(self, snapshot: Snapshot) -> dict[str, Any]:
         """Return all gangs, each that waits with the reason that the last session gave."""
-        return gang_list(snapshot, lambda state: self._reason(state, snapshot))
+        return gang_list(
+            snapshot, lambda state: self._reason(state, snapshot), lambda state: self._codes.get(GangKey(state.key), "")
+        )
 
     def _reason(self, gang: GangState, snapshot: Snapshot) -> str:
         key = GangKey(gang.key)
@@ -84,30 +90,35 @@ def _is_left_by_its_owner(gang: GangState) -> bool:
     return is_empty(gang) or is_taken_away(gang)
 
 
-def gang_list(snapshot: Snapshot, why: Callable[[GangState], str]) -> dict[str, Any]:
+def gang_list(
+    snapshot: Snapshot, why: Callable[[GangState], str], code: Callable[[GangState], str] = lambda state: ""
+) -> dict[str, Any]:  # fmt: skip
     """Return all gangs as one list, by namespace and name; those that pods name and nobody describes come last.
 
-    `why` is asked about gangs that wait, and those of which a part waits.
+    `why` is asked about gangs that wait, and those of which a part waits. So is `code` for their reason code, in place of which the
+    condition of the group stands where it is not known.
     """
-    items = [_document(snapshot, key, why) for key in sorted(snapshot.gangs)]
+    items = [_document(snapshot, key, why, code) for key in sorted(snapshot.gangs)]
     items += [_missing(snapshot, key, text) for key, text in missing_groups(snapshot).items()]
     return {"apiVersion": API_VERSION, "kind": "GangList", "metadata": {}, "items": items}
 
 
-def _document(snapshot: Snapshot, key: GangKey, why: Callable[[GangState], str]) -> dict[str, Any]:
+def _document(
+    snapshot: Snapshot, key: GangKey, why: Callable[[GangState], str], code: Callable[[GangState], str]
+) -> dict[str, Any]:  # fmt: skip
     gang = snapshot.gangs[key]
     members = sorted(snapshot.members_of(key).values(), key=lambda task: task.key)
     state = GangState(gang, ((task, -1) for task in members))
     namespace, name = split_key(key)
-    refused = refusal(gang)
+    refused, waits = refusal(gang), _waits(state)
     return {
         "apiVersion": API_VERSION, "kind": "Gang",
         "metadata": {"name": name, "namespace": namespace, "creationTimestamp": moment_text(int(gang.created))},
         "dialect": gang.dialect, "group": _group_of(gang), "queue": gang.queue,
         "phase": dialect_status(gang).current_phase(state), "status": gang_status(state).value,
         "minimum": minimum_of(state), "placed": state.tally.total(HOLDING), "running": state.tally.counts[Status.RUNNING],
-        "reason": refused.reason if refused is not None and _waits(state) else "",
-        "why": why(state) if _waits(state) else "",
+        "reason": (code(state) or (refused.reason if refused is not None else "")) if waits else "",
+        "why": why(state) if waits else "",
         "conditions": [condition_document(item) for item in gang.conditions],
         "members": [_member(task) for task in members],
     }  # fmt: skip

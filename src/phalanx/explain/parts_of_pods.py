@@ -4,14 +4,16 @@ The pod that is named is one of those that were on nodes before the session. Whe
 the way, and mostly those of the gang itself.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import chain
 
 import numpy as np
 
 from phalanx.explain.cause import Part, Search, verb
 from phalanx.explain.parts_of_labels import requirement_text
 from phalanx.kubernetes.podaffinity import is_about
-from phalanx.model.selectors import LabelSelector
+from phalanx.model.selectors import Labels, LabelSelector
 from phalanx.model.shape import AffinityTerm, HostPort, Shape, SpreadConstraint
 from phalanx.model.task import Task
 from phalanx.placement import Mask
@@ -44,24 +46,23 @@ def _find(search: Search, nodes: Mask, test: Callable[[Task], bool]) -> Task | N
 
 
 def anti_affinity_parts(search: Search, nodes: Mask) -> Iterator[Part]:
-    """Name the term, and a pod that it excludes."""
-    left, shape = np.array(nodes), search.shape
-    for term in shape.anti_affinity.required:
-        other = _find(search, _domains(search, term, left), lambda task, term=term: _is_meant(search, shape, term, task.shape))  # type: ignore[misc]  # mypy knows no default of a lambda
-        mine = is_about(shape, term, shape, search.snapshot.surroundings.namespace_labels, is_incoming=True)
-        if other is None and not mine:
-            continue
-        text = f"{verb(int(left.sum()), 'is', 'are')} excluded by its anti-affinity to {term_text(term)} ({_near(other)})"
-        yield Part(left, text, term_text(term))
-        return
+    """Name the term, and a pod that it excludes; without one it is the gang's own tasks that exclude each other."""
+    terms = search.shape.anti_affinity.required
+    found = ((term, _find(search, _domains(search, term, nodes), partial(_is_excluded, search, term))) for term in terms)
+    own = ((term, None) for term in terms if is_about(search.shape, term, search.shape, _namespaces(search), is_incoming=True))
+    term, other = next(chain((pair for pair in found if pair[1] is not None), own), (None, None))
+    if term is not None:
+        near = "tasks of its own gang; one fits per domain" if other is None else f"pod {other.key}"
+        text = f"{verb(int(nodes.sum()), 'is', 'are')} excluded by its anti-affinity to {term_text(term)} ({near})"
+        yield Part(nodes, text, term_text(term))
 
 
-def _near(other: Task | None) -> str:
-    return "tasks of its own gang; one fits per domain" if other is None else f"pod {other.key}"
+def _is_excluded(search: Search, term: AffinityTerm, task: Task) -> bool:
+    return is_about(search.shape, term, task.shape, _namespaces(search), is_incoming=True)
 
 
-def _is_meant(search: Search, owner: Shape, term: AffinityTerm, other: Shape) -> bool:
-    return is_about(owner, term, other, search.snapshot.surroundings.namespace_labels, is_incoming=True)
+def _namespaces(search: Search) -> Mapping[str, Labels]:
+    return search.snapshot.surroundings.namespace_labels
 
 
 def _domains(search: Search, term: AffinityTerm, nodes: Mask) -> Mask:
@@ -86,7 +87,7 @@ def affinity_parts(search: Search, nodes: Mask) -> Iterator[Part]:
 
 def existing_parts(search: Search, nodes: Mask) -> Iterator[Part]:
     """Name a pod whose anti-affinity excludes the task."""
-    labels, numbers = search.snapshot.surroundings.namespace_labels, search.table.number_by_name
+    labels, numbers = _namespaces(search), search.table.number_by_name
     for task in search.snapshot.affine.values():
         for term in task.shape.anti_affinity.required:
             number = numbers.get(task.node)
