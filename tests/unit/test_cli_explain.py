@@ -14,7 +14,7 @@ from phalanx.cli.output import PLAIN_SIGNS, SIGNS, Terminal, _signs
 from phalanx.errors import SnapshotError
 from phalanx.testing import build
 from phalanx.testing.build import Document
-from tests.support.explained_gangs import explained
+from tests.support.explained_gangs import NOON, explained
 
 NOW = "2026-01-01T12:00:00Z"
 NODE = build.node("node-0", gpus=2)
@@ -119,7 +119,7 @@ def test_json_and_yaml_hold_the_same_tree() -> None:
     answer = json.loads(run("big", NODE, WAITS, more=("-o", "json")).stdout)
     assert yaml.safe_load(run("big", NODE, WAITS, more=("-o", "yaml")).stdout) == answer
     assert list(answer) == ["gang", "queue", "status", "reason", "why", "stages", "wouldStart"]
-    assert {key: answer["stages"][0][key] for key in ("stage", "ok")} == {"stage": "valid", "ok": True}
+    assert {result["stage"]: result["ok"] for result in answer["stages"]}["valid"] is True
 
 
 def test_a_terminal_gets_wrapped_lines_and_colours_and_a_pipe_neither() -> None:
@@ -137,6 +137,15 @@ def test_a_terminal_gets_wrapped_lines_and_colours_and_a_pipe_neither() -> None:
 )
 def test_the_signs_are_those_that_the_output_can_show(encoding: str | None, signs: tuple[str, ...]) -> None:
     assert _signs(encoding) == signs
+
+
+def test_control_characters_of_objects_do_not_reach_the_terminal() -> None:
+    group, *pods = build.gang("train", tasks=2, cpu=90)
+    condition = {"type": "Unschedulable", "status": "True", "message": "red \x1b[31m\nline\x9b", "lastTransitionTime": NOW}
+    group["status"]["conditions"] = [condition]
+    shown = "\n".join(explanation_lines(explained(NODE, group, pods, now=NOON + 60), Terminal()))
+    assert "red ^[[31m line\\x9b" in shown
+    assert not {"\x1b", "\x9b"} & set(shown)
 
 
 # --- what goes wrong -----------------------------------------------------------------------------------------------------

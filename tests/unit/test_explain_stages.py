@@ -386,6 +386,38 @@ def test_domains_of_a_kai_topology_are_listed() -> None:
     assert texts(found)[0].endswith("the best is rack=r1 in zone=z of topology net with 2 of 3 tasks")
 
 
+def test_a_topology_that_does_not_exist_comes_with_those_that_do() -> None:
+    wants: dict[str, Any] = {"topologyConstraint": {"topology": "nett", "requiredTopologyLevel": "rack"}}
+    objects = [GPU_NODE, KAI_TOP, kai.queue("a", quota=9), kai.topology("net", "rack"), kai.gang("train", gpus=1, **wants)]
+    found = stage(explained(*objects, policy=kai.policy()), Stage.TOPOLOGY)
+    assert (found.ok, found.is_cause) == (False, True)
+    assert texts(found) == ["Requested topology nett does not exist", "  the topologies are net"]
+
+
+def test_a_subgroup_that_no_domain_takes_is_named() -> None:
+    constraint = {"mode": "hard", "highestTierAllowed": 1}
+    policy = {"name": "ring", "subGroupSize": 2, "minSubGroups": 2, "matchLabelKeys": ["ring"], "networkTopology": constraint}
+    group, *pods = build.gang("train", tasks=4, cpu=2)
+    group["spec"]["subGroupPolicy"] = [policy]
+    for number, pod in enumerate(pods):
+        pod["metadata"]["labels"]["ring"] = str(number // 2)
+    assert texts(stage(explained(racks(2, 2), group, pods), Stage.TOPOLOGY)) == [
+        "no HyperNode of tier 1 or narrower has room for all of sub-group ring; the best is HyperNode rack0 with 1 of 2 tasks",
+        "  HyperNode rack0, sub-group ring: 1 of 2 tasks", "  HyperNode rack1, sub-group ring: 1 of 2 tasks",
+    ]  # fmt: skip
+
+
+def test_a_soft_constraint_is_never_the_cause() -> None:
+    found = stage(explained(racks(1, 2), within_a_rack(mode="soft")), Stage.TOPOLOGY)
+    assert (found.ok, found.is_cause, texts(found)[1:]) == (False, False, ["  the whole cluster: 3 of 4 tasks"])
+
+
+def test_a_constraint_without_effect_says_so() -> None:
+    policy = build.policy([["gang"], ["predicates"]], "allocate")
+    found = stage(explained(racks(8), within_a_rack(), policy=policy), Stage.TOPOLOGY)
+    assert (found.ok, found.lines[0].code) == (True, "NoEffect")
+
+
 def test_a_gang_that_found_a_domain_says_which() -> None:
     found = stage(explained(racks(2, 4), within_a_rack()), Stage.TOPOLOGY)
     assert (found.ok, texts(found)) == (True, ["it is in HyperNode rack1"])

@@ -153,6 +153,7 @@ def test_describe_says_what_a_gang_is_and_why_it_waits(inside: Inside, tmp_path:
     lines = [" ".join(line.split()) for line in shown.splitlines()]
     assert {"Gang: resnet", "Dialect: volcano", "Status: Waits", "Reason: NotEnoughResources"} <= set(lines)
     assert any(line.startswith("Why: 0 of 3 tasks fit") for line in lines)
+    assert "For more: kubectl phalanx explain research/resnet" in lines
     assert "POD STATUS NODE REASON" in lines
     assert "resnet-0 Pending Unschedulable: 0/3 nodes are available" in lines
     assert "resnet-1 Pending" in lines

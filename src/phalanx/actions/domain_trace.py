@@ -37,18 +37,25 @@ def note_domains(
 
 
 def _note_refused(session: Session, scope: GangState | SubGroupState, usable: set[int], root: int) -> None:
-    """Record the domains that a hard constraint allows and a first check left out, each with how many tasks have room there."""
+    """Record the domains that a constraint allows and a first check left out, each with how many tasks have room there.
+
+    A soft constraint allows all: if not even the whole cluster will do, this alone is worth knowing.
+    """
     gang, tree = scope if isinstance(scope, GangState) else scope.gang, session.snapshot.hypernodes
-    if scope.allowed_tier is None or scope.topology is None or not scope.topology.is_hard or scope.allocated_hypernode:
-        return
     waiting = Counter(task.task.shape for task in scope.tasks if task.status is Status.PENDING)
-    for number in tree.descendants(root):
-        if tree.tiers[number] > scope.allowed_tier or number in usable or not waiting:
+    if scope.allowed_tier is None or scope.topology is None or scope.allocated_hypernode or not waiting:
+        return
+    part = "" if isinstance(scope, GangState) or scope.policy is None else f" with its part {scope.policy.name}"
+    for number in tree.descendants(root) if scope.topology.is_hard else [root]:
+        if tree.tiers[number] > scope.allowed_tier or number in usable:
             continue
         nodes = np.zeros(len(session.snapshot.nodes), dtype=np.bool_)
         nodes[tree.members[number]] = True
         room = sum(min(session.node_view(shape).room_in(nodes), count) for shape, count in waiting.items())
-        text = f"it has room for {room} of {waiting.total()} task(s)"
-        if room == waiting.total():
-            text = "its nodes together have less than all tasks request"
-        session.trace.note(DomainRefused, gang.key, domain_name(tree, number), text, room, waiting.total())
+        is_enough = room == waiting.total()
+        text = (
+            "its nodes together have less than all tasks request"
+            if is_enough
+            else f"it has room for {room} of {waiting.total()} task(s)"
+        )
+        session.trace.note(DomainRefused, gang.key, domain_name(tree, number) + part, text, room, waiting.total())

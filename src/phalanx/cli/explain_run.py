@@ -20,7 +20,6 @@ from phalanx.config.schedulers import our_schedulers
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import SnapshotError
 from phalanx.explain.explanation import rejected_group
-from phalanx.explain.no_effect import notes_without_effect
 from phalanx.explain.tree import Explanation
 from phalanx.explain.why import missing_groups
 from phalanx.live.catalogue import connected
@@ -81,8 +80,6 @@ def explain(asked: ExplainOptions) -> bool:
         if name != f"{GROUP}{key}":
             output.note(f"rejected: {text}")
     answer = what_if(given.trial, key, parse_all(asked.changes), clock=monotonic, budget_seconds=asked.timeout)
-    for text in notes_without_effect((part.snapshot, part.decisions) for part in answer.trial.parts):
-        output.note(text)
     found = rejected_group(key, given.rejected[key]) if key in given.rejected else answer.explanation
     if found is None:
         raise SnapshotError(f"there is no gang {key} in the input")

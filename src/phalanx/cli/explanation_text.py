@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import click
 
-from phalanx.cli.output import NARROWEST, Terminal
+from phalanx.cli.output import NARROWEST, Terminal, visible
 from phalanx.explain.gang_status import GangStatus
 from phalanx.explain.tree import Explanation, Line, Stage, StageResult
 
@@ -54,6 +54,7 @@ def _tree_lines(line: Line, screen: Terminal, indent: int) -> Iterator[str]:
 
 def _wrapped(text: str, screen: Terminal, indent: int, hanging: int) -> list[str]:
     """Break a text at the width of the terminal; a pipe gets it in one line."""
+    text = visible(text)
     if screen.width is None:
         return [" " * indent + text]
     width = max(screen.width, indent + NARROWEST)

@@ -36,6 +36,10 @@ Signs = tuple[str, str, str]
 """For what is well, for what is not, and for what nobody came to."""
 SIGNS, PLAIN_SIGNS = ("✓", "✗", "·"), ("+", "x", "-")
 
+CONTROLS = {code: f"^{chr(code ^ 64)}" for code in (*range(32), 127)} | {ord(blank): " " for blank in "\t\n\r"}
+CONTROLS |= {code: f"\\x{code:02x}" for code in range(128, 160)}
+"""What a terminal would obey, and what is shown instead."""
+
 COLOURS = {
     GangStatus.STARTS: "green", GangStatus.GROWS: "green", GangStatus.PIPELINED: "cyan", GangStatus.WAITS: "yellow",
     GangStatus.EVICTED: "red",
@@ -74,6 +78,11 @@ def _can_show(encoding: str | None, text: str) -> bool:
     except (UnicodeEncodeError, LookupError):
         return False
     return True
+
+
+def visible(text: str) -> str:
+    """Return a text in one line without control characters, as kubectl shows them: names and messages may hold anything."""
+    return text.translate(CONTROLS)
 
 
 def note(text: str) -> None:

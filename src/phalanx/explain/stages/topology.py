@@ -5,10 +5,11 @@ A domain is a HyperNode, the nodes that share a value of a label, or a part of a
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 
 from phalanx.explain.gang_status import has_minimum
-from phalanx.explain.no_effect import without_effect
+from phalanx.explain.no_effect import NO_EFFECT, texts_without_effect
 from phalanx.explain.reading import Reading
 from phalanx.explain.reason_text import as_counted, counted
 from phalanx.explain.tree import Line, Stage, StageResult
@@ -25,6 +26,8 @@ Scope = GangState | SubGroupState
 UNRESOLVED = (*UNRESOLVED_TIERS, "TopologyNotFound", "LevelNotFound")
 NO_DOMAIN = "NoDomain"
 WHOLE_CLUSTER = "the whole cluster"
+CONSTRAINT = "networkTopology"
+"""The field that sentences about constraints name."""
 MOST_DOMAINS = 5
 
 
@@ -48,20 +51,26 @@ class Attempt:
 def topology(reading: Reading) -> StageResult:
     """Say in which domains the gang was tried."""
     gang = reading.gang
-    unresolved = [Line(verdict.message, verdict.reason) for verdict in gang.verdicts if verdict.reason in UNRESOLVED]
+    unresolved = tuple(_unresolved(reading))
     if unresolved:
-        return StageResult(Stage.TOPOLOGY, False, tuple(unresolved), is_cause=True)
-    scopes = [scope for scope in _scopes(gang) if scope.topology is not None]
-    if not scopes:
+        return StageResult(Stage.TOPOLOGY, False, unresolved, is_cause=True)
+    if not any(scope.topology is not None for scope in _scopes(gang)):
         return StageResult(Stage.TOPOLOGY, None)
-    ignored = tuple(Line(text, "NoEffect") for of, text in without_effect(reading.snapshot, reading.decisions) if of is gang.gang)
+    ignored = tuple(Line(text, NO_EFFECT) for text in texts_without_effect(reading) if CONSTRAINT in text)
     if has_minimum(gang):
         return StageResult(Stage.TOPOLOGY, True, (*_chosen(reading), *ignored))
     attempts, ignored = _attempts(reading), (*ignored, *_mistakes(reading))
-    if not any(scope.topology.is_hard for scope in scopes if scope.topology is not None) or not attempts:
-        lines = (*_no_domain(reading), *ignored)
-        return StageResult(Stage.TOPOLOGY, False if any(reading.events(NoDomain)) else None, lines)
+    if not attempts:
+        return StageResult(Stage.TOPOLOGY, False if any(reading.events(NoDomain)) else None, (*_no_domain(reading), *ignored))
     return _failed(reading, attempts, ignored)
+
+
+def _unresolved(reading: Reading) -> Iterator[Line]:
+    """Yield the constraints that mean nothing here, with the topologies that there are."""
+    for text, reason in dict.fromkeys((each.message, each.reason) for each in reading.gang.verdicts if each.reason in UNRESOLVED):
+        known = sorted(reading.snapshot.surroundings.label_trees)
+        listed = f"the topologies are {', '.join(known)}" if known else "there is no topology"
+        yield Line(text, reason, {}, (Line(listed),) if reason == "TopologyNotFound" else ())
 
 
 def _mistakes(reading: Reading) -> Iterator[Line]:
@@ -76,8 +85,9 @@ def _mistakes(reading: Reading) -> Iterator[Line]:
 
 def _failed(reading: Reading, attempts: list[Attempt], ignored: tuple[Line, ...]) -> StageResult:
     best = attempts[0]
-    reached = f"{best.where} with {best.placed} of {counted(best.needed, 'task')}"
-    text = f"no {_kind(reading.gang)} has room for all of it; the best is {reached}"
+    whole = f"sub-group {best.part}" if best.part else "it"
+    reached = f"{best.domain} with {best.placed} of {counted(best.needed, 'task')}"
+    text = f"no {_kind(reading.gang, best.part)} has room for all of {whole}; the best is {reached}"
     things: dict[str, Number] = {"domain": best.domain, "placed": best.placed, "needed": best.needed, "domains": len(attempts)}
     below = [_attempt_line(attempt) for attempt in attempts[:MOST_DOMAINS]]
     if len(attempts) > MOST_DOMAINS:
@@ -93,13 +103,19 @@ def _attempt_line(attempt: Attempt) -> Line:
 
 
 def _attempts(reading: Reading) -> list[Attempt]:
-    """Return the domains with how far the gang got in each at the most, the best one first."""
+    """Return the domains with how far the gang and its parts got in each at the most, the best one first."""
     found: dict[tuple[str, str], Attempt] = {}
-    for attempt in _recorded(reading):
+    for attempt in filter(partial(_is_bound, reading.gang), _recorded(reading)):
         known = found.get((attempt.domain, attempt.part))
         if known is None or known.placed < attempt.placed or (not known.error and known.placed == attempt.placed):
             found[attempt.domain, attempt.part] = attempt
-    return sorted(found.values(), key=lambda attempt: (-attempt.placed / max(attempt.needed, 1), as_counted(attempt.where)))
+    return sorted(found.values(), key=lambda each: (bool(each.part), -each.placed / max(each.needed, 1), as_counted(each.where)))
+
+
+def _is_bound(gang: GangState, attempt: Attempt) -> bool:
+    """Tell whether it is a constraint that has the gang, or a part of it, tried in this domain."""
+    scope = _scope_of(gang, attempt.part)
+    return scope is not None and scope.topology is not None and (scope.topology.is_hard or attempt.domain == WHOLE_CLUSTER)
 
 
 def _recorded(reading: Reading) -> Iterator[Attempt]:
@@ -133,12 +149,12 @@ def _is_enough_in_all(reading: Reading, attempts: list[Attempt]) -> bool:
 # --- what it asks for, and what it has -----------------------------------------------------------------------------------
 
 
-def _kind(gang: GangState) -> str:
+def _kind(gang: GangState, part: str) -> str:
     """Name the domains that it may use: ``HyperNode of tier 1 or narrower``, ``value of the label 'rack'``."""
-    scope = _hardest(gang)
+    scope = _scope_of(gang, part)
     constraint = scope.topology if scope is not None else None
-    if constraint is None or scope is None:
-        return "domain"
+    if constraint is None or scope is None or not constraint.is_hard:
+        return "domain, not even the whole cluster,"
     if constraint.is_of_tiers:
         return f"HyperNode of tier {scope.allowed_tier} or narrower"
     return f"group of nodes with one value of {constraint.label!r}" if constraint.label else _level(constraint)
@@ -154,8 +170,13 @@ def _scopes(gang: GangState) -> list[Scope]:
     return [gang, *gang.subgroups.values()]
 
 
-def _hardest(gang: GangState) -> Scope | None:
-    return next((scope for scope in _scopes(gang) if scope.topology is not None and scope.topology.is_hard), None)
+def _scope_of(gang: GangState, part: str) -> Scope | None:
+    """Return the gang, or one of the sub-groups of a name."""
+    return (
+        next((scope for scope in gang.subgroups.values() if scope.policy is not None and scope.policy.name == part), None)
+        if part
+        else gang
+    )
 
 
 def _no_domain(reading: Reading) -> Iterator[Line]:
