@@ -4,12 +4,13 @@
     python benchmarks/explain.py --nodes 1000 --pods 5000
 
 Every node has 8 GPUs and runs pods of two queues; one half of the cluster is tainted. The waiting gangs lack different things:
-whole nodes, a toleration, quota, members, a label. The exit status is 1 if one of them takes longer than allowed.
+whole nodes, a toleration, quota, members, a label. The exit status is
+1 if one of them takes longer than allowed. The time of the processor counts: the machine may be shared.
 """
 
 import argparse
 from collections.abc import Iterator
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 from phalanx.config.builtin import catalogue_of
@@ -120,19 +121,19 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=10_000, metavar="N")
     parser.add_argument("--pods", type=int, default=50_000, metavar="N")
     asked = parser.parse_args()
-    began = perf_counter()
+    began = process_time()
     cluster, gangs = load(asked.nodes, asked.pods)
     cluster.decide()
-    print(f"{asked.nodes:,} nodes, {asked.pods:,} running pods, {WAITING} waiting gangs; loaded in {perf_counter() - began:.1f} s")
+    print(f"{asked.nodes:,} nodes, {asked.pods:,} running pods, {WAITING} waiting gangs; loaded in {process_time() - began:.1f} s")
     print(f"{'lack':<14} {'explain':>9} {'search':>9}  sessions  found")
     is_slow = False
     for lack, gang in gangs.items():
-        began = perf_counter()
+        began = process_time()
         trial = cluster.decide(traced=[gang])
         trial.explanation(gang)
-        explained = perf_counter()
-        found = search(cluster, gang, trial, clock=perf_counter, budget_seconds=MOST_SEARCH_SECONDS)
-        ended = perf_counter()
+        explained = process_time()
+        found = search(cluster, gang, trial, clock=process_time, budget_seconds=MOST_SEARCH_SECONDS)
+        ended = process_time()
         is_slow |= explained - began > MOST_EXPLAIN_SECONDS or ended - explained > MOST_SEARCH_SECONDS
         first = found.remedies[0].text if found.remedies else "nothing"
         print(
