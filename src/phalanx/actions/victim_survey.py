@@ -36,6 +36,7 @@ from phalanx.state.snapshot import Snapshot
 from phalanx.state.verdict import YES, FitError, Verdict
 
 NEVER_PREEMPTS = Verdict.refuse("", "PreemptionNever", "its preemptionPolicy is Never")
+OVER_QUOTA = "QueueQuotaExceeded"
 MOST_ASKED = 16
 """For a verdict plugins are asked about so many gangs; if none of them may go, the others are not looked at."""
 FARTHEST = (
@@ -156,8 +157,7 @@ class VictimSurvey:
         if may_go is None:
             nearest = min(asked, key=lambda entry: rank(entry[1]), default=answer.nearest)
             return _about(nearest, len(asked) + answer.staying)
-        text = f"too few nodes have room for it even without those that may go, such as {may_go}"
-        return Verdict.refuse("", "StillNoRoom", text, victim=may_go)
+        return self._still_no_room(may_go, [key for key, verdict in asked if verdict.ok])
 
     def _rule_answer(self) -> _RuleAnswer:
         """Ask the rule of the action about everybody in its reach."""
@@ -180,6 +180,16 @@ class VictimSurvey:
         if isinstance(error, FitError) and error.final is not None and error.final.all():
             return False
         return bool(DryRun(self._session, self._task).candidates.any())
+
+    def _still_no_room(self, first: str, may_go: list[GangKey]) -> Verdict:
+        """Say what stands against it even without those that may go: nodes, or where they would have room, its queue."""
+        if any(verdict.reason == OVER_QUOTA for verdict in self._task.gang.verdicts):
+            nearest = self._nearest_node([gang for key in may_go if (gang := self._session.gang(key)) is not None])
+            if nearest is not None and nearest.places >= nearest.needed:
+                text = f"queue {self._mine.queue} may not have enough for it even without those that may go, such as {first}"
+                return Verdict.refuse("", OVER_QUOTA, text, victim=first, queue=self._mine.queue)
+        text = f"too few nodes have room for it even without those that may go, such as {first}"
+        return Verdict.refuse("", "StillNoRoom", text, victim=first)
 
     def _no_node_suits(self) -> Verdict:
         """Name the filter that refuses the most nodes for good."""
