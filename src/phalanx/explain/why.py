@@ -260,7 +260,15 @@ def _fitting(gang: GangState) -> str:
         is_whole = gang.topology is not None and gang.topology.is_hard
         return f"its tasks do not fit {'all together' if is_whole else 'sub-group by sub-group'}{domain}{short}"
     fitting = placeable(gang) + sum(task.is_kept for task in gang.tasks)
-    return f"{min(fitting, needed)} of {needed} tasks fit{domain}{short}"
+    return f"{min(fitting, needed)} of {needed} tasks fit{_parted(gang) or domain}{short}"
+
+
+def _parted(gang: GangState) -> str:
+    """Say which sub-groups must each be in one domain, where the gang as a whole need not be; empty otherwise."""
+    scope = _hard_scope(gang)
+    if not isinstance(scope, SubGroupState) or scope.policy is None:
+        return ""
+    return f" with each sub-group of {scope.policy.name!r} in one HyperNode of {_tier(gang)}"
 
 
 def _short_parts(gang: GangState, *also: Status) -> Iterator[str]:
