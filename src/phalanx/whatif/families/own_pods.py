@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from phalanx.model.shape import Shape, Taint
+from phalanx.model.storage import VolumeClaim
+from phalanx.state.snapshot import Surroundings
 from phalanx.whatif.changes.claims import ClaimChange
 from phalanx.whatif.changes.gangs import GangChange
 from phalanx.whatif.changes.object_change import NONE
@@ -90,9 +92,15 @@ def bound_claims(question: Question) -> Iterator[Candidate]:
 
 
 def _claims(shapes: list[Shape], question: Question) -> list[str]:
-    known = question.snapshot.surroundings.volume_claims
+    """Return the claims without a volume, or with one that is gone."""
+    world = question.snapshot.surroundings
     keys = dict.fromkeys(f"{shape.namespace}/{claim}" for shape in shapes for claim in shape.volume_claims)
-    return [key for key in keys if key not in known or not known[key].is_bound]
+    claims = {key: world.volume_claims.get(key) for key in keys}
+    return [key for key, claim in claims.items() if claim is None or not _has_volume(claim, world)]
+
+
+def _has_volume(claim: VolumeClaim, world: Surroundings) -> bool:
+    return claim.is_bound and claim.volume in world.volumes and not claim.is_lost and not claim.is_deleting
 
 
 def preemption(question: Question) -> Iterator[Candidate]:
