@@ -103,6 +103,16 @@ def test_a_queue_that_has_all_it_deserves_is_passed_over() -> None:
     assert texts(result.lines)[0] == "queue blue is passed over: it has all it deserves (2 of 2 cpu) (proportion)"
 
 
+@pytest.mark.parametrize("profile", ["phalanx", "volcano"])
+def test_a_gang_ahead_that_waits_for_leaving_pods_keeps_room_from_others(profile: str) -> None:
+    leaving = traced.gang("old", ["node-0"], minimum=1)
+    leaving[1]["metadata"]["deletionTimestamp"] = traced.LEAVING
+    parts = leaving, traced.important("first", ["", ""], minimum=2), traced.humble("second", [""])
+    result = turn_of(crowd(policy_of_profile(profile), *parts, nodes=2))
+    assert texts(result.lines) == ["behind default/first in queue blue: priority 1 < 10 (priority); it took 8 cpu in this session"]
+    assert result.ok is False
+
+
 # --- the profile kai -----------------------------------------------------------------------------------------------------
 
 

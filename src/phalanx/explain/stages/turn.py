@@ -28,6 +28,8 @@ from phalanx.state.verdict import FitError, Verdict
 PASSED_OVER = ("QueueOverused", "QueueDepth")
 """Verdicts on a gang that has no turn because others of its queue had one."""
 MOST_LINES = 5
+PLACED = (Status.ALLOCATED, Status.BINDING, Status.PIPELINED)
+"""What a task becomes that gets a place in a session, or keeps one from others."""
 DIVIDERS = ("capacity", "proportion")
 """The plugins that order queues by their shares."""
 
@@ -64,17 +66,21 @@ def _passed_over(reading: Reading, verdict: Verdict) -> Line:
 
 
 def _served(reading: Reading, count: int) -> list[GangState]:
-    """Return the gangs of which pods were placed before the gang had its turn."""
-    before = set(list(reading.decisions.binds)[:count])
+    """Return the gangs of which pods were placed before the gang had its turn, and those ahead that keep places from others."""
+    before, ahead = set(list(reading.decisions.binds)[:count]), {each.gang for each in _line(reading)}
     states = [outcome.state for outcome in reading.decisions.outcomes if outcome.state is not reading.gang]
-    return [state for state in states if any(task.task.key in before for task in state.tasks)]
+    return [
+        state
+        for state in states
+        if any(task.task.key in before for task in state.tasks) or (state.key in ahead and state.tally.pipelined)
+    ]
 
 
 def _took(gang: GangState) -> Resources:
     """Add up what a gang got in this session."""
     total: Resources = {}
     for task in gang.tasks:
-        if task.status is Status.BINDING and task.task.status is Status.PENDING:
+        if task.status in PLACED and task.task.status is Status.PENDING:
             total = add(total, task.task.shape.request)
     return total
 
