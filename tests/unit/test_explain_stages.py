@@ -356,6 +356,13 @@ def test_too_little_room_in_all_is_no_matter_of_the_topology() -> None:
     assert (found.ok, found.is_cause) == (False, False)
 
 
+def test_a_queue_that_is_full_comes_before_domains_that_would_do() -> None:
+    group, *pods = within_a_rack()
+    group["spec"]["queue"] = "small"
+    found = explained(racks(8, 8), build.queue("small", capability={"cpu": 3}), group, pods)
+    assert next(iter(found.ordered)).stage is Stage.ADMITTED
+
+
 def test_a_tier_that_no_hypernode_has_is_the_cause() -> None:
     found = explained(racks(8), within_a_rack(highestTierAllowed=None, highestTierName="row"))
     assert (stage(found, Stage.TOPOLOGY).ok, stage(found, Stage.TOPOLOGY).is_cause) == (False, True)
@@ -384,6 +391,19 @@ def test_domains_of_a_kai_topology_are_listed() -> None:
     found = stage(explained(*objects, policy=kai.policy()), Stage.TOPOLOGY)
     assert (found.ok, found.is_cause) == (False, True)
     assert texts(found)[0].endswith("the best is rack=r1 in zone=z of topology net with 2 of 3 tasks")
+
+
+def test_what_fits_once_victims_are_gone_is_not_how_far_it_got() -> None:
+    nodes = [build.node(f"n{rack}", labels={"rack": f"r{rack}"}, gpus=3) for rack in range(2)]
+    wants: dict[str, Any] = {"topologyConstraint": {"topology": "net", "requiredTopologyLevel": "rack"}}
+    queues = [KAI_TOP, kai.queue("a", quota=6), kai.queue("b", quota=0), kai.topology("net", "rack"), kai.priority_class("build")]
+    spared = [kai.gang(f"kept{rack}", queue="b", on=f"n{rack}", gpus=1, priorityClassName="build") for rack in range(2)]
+    victims = [kai.gang(f"old{rack}", queue="b", on=f"n{rack}", gpus=1) for rack in range(2)]
+    found = explained(nodes, queues, *spared, *victims, kai.gang("train", tasks=3, gpus=1, **wants), policy=kai.policy())
+    assert texts(stage(found, Stage.TOPOLOGY))[1:] == [
+        "  rack=r0 of topology net: 1 of 3 tasks",
+        "  rack=r1 of topology net: 1 of 3 tasks",
+    ]
 
 
 def test_a_topology_that_does_not_exist_comes_with_those_that_do() -> None:
@@ -490,3 +510,21 @@ def test_pods_that_came_later_than_their_group_count() -> None:
 
 def test_without_times_there_is_no_history() -> None:
     assert stage(explained(NODE, build.gang("train", cpu=90), now=NOON), Stage.HISTORY).lines == ()
+
+
+# --- gangs that no session looks at --------------------------------------------------------------------------------------
+
+
+def test_a_gang_whose_pods_name_several_schedulers_is_not_valid_and_was_not_admitted() -> None:
+    pods = native.pods("train", 2, cpu=1)
+    pods[0]["spec"]["schedulerName"], pods[1]["spec"]["schedulerName"] = "phalanx", "volcano"
+    found = explained(NODE, native.group("train", min_count=2), pods)
+    assert (stage(found, Stage.VALID).ok, stage(found, Stage.ADMITTED).ok) == (False, None)
+    assert (stage(found, Stage.VALID).lines[0].code, texts(stage(found, Stage.VALID))[0]) == ("SeveralSchedulers", found.headline)
+
+
+def test_a_part_that_is_held_back_does_not_make_a_gang_invalid() -> None:
+    group, *pods = build.gang("train", tasks=3, min_member=2, cpu=1)
+    pods[2]["spec"]["schedulingGates"] = [{"name": "example.com/wait"}]
+    found = stage(explained(NODE, group, pods), Stage.VALID)
+    assert (found.ok, texts(found)[0]) == (True, "1 pod (train-2) is held back by the scheduling gate 'example.com/wait'")

@@ -93,7 +93,8 @@ def _failed(reading: Reading, attempts: list[Attempt], ignored: tuple[Line, ...]
     if len(attempts) > MOST_DOMAINS:
         below.append(Line(f"and {counted(len(attempts) - MOST_DOMAINS, 'more domain')} with no more room"))
     lines = (Line(text, NO_DOMAIN, things, tuple(below)), *ignored)
-    return StageResult(Stage.TOPOLOGY, False, lines, is_cause=_is_enough_in_all(reading, attempts))
+    has_room_in_queue = all(task.refusal is None for task in reading.gang.tasks)
+    return StageResult(Stage.TOPOLOGY, False, lines, is_cause=has_room_in_queue and _is_enough_in_all(reading, attempts))
 
 
 def _attempt_line(attempt: Attempt) -> Line:
@@ -122,12 +123,9 @@ def _recorded(reading: Reading) -> Iterator[Attempt]:
     for tried in reading.events(GangNotReady):
         if tried.where:
             yield Attempt(tried.where, tried.part, tried.placed, tried.needed, tried.error)
-    for refused in reading.events(DomainRefused):
-        if refused.placed >= 0:
-            yield Attempt(*_parted(refused.domain), refused.placed, refused.needed)
-    for left in reading.events(DomainLeft):
-        if left.placed >= 0:
-            yield Attempt(*_parted(left.domain), left.placed, left.needed)
+    for domain in (*reading.events(DomainRefused), *reading.events(DomainLeft)):
+        if domain.placed >= 0 and not domain.is_trial:  # a trial is held on a cluster without its victims
+            yield Attempt(*_parted(domain.domain), domain.placed, domain.needed)
 
 
 def _parted(domain: str) -> tuple[str, str]:

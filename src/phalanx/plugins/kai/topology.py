@@ -190,8 +190,7 @@ class _Search:
 
     def refused(self, offered: Mask, found: list[Domain]) -> list[NodeSubset]:
         """Return the domains that are allowed and were not found, each with the reason, for the trace."""
-        start, known = self._start(offered), set(map(id, found))
-        domains = self._allowed(start) if self._fits(start) else [start]
+        known, domains = set(map(id, found)), self._allowed(self._start(offered))
         return [
             NodeSubset(each.nodes, self.name(each), self._why_not(each, offered), self._count(each))
             for each in domains if id(each) not in known
