@@ -140,9 +140,10 @@ def test_quotas_with_scopes_are_named() -> None:
 
 
 def test_a_namespace_that_a_cluster_does_not_have_is_missing() -> None:
-    made = submit(job(1), existing=namespaces("default", "research"))
+    made = submit(job(1), existing=namespaces("default", "kube-system", "research"))
     assert made.found.refused == [("Job ml/train", 'namespaces "ml" not found')]
-    assert submit(job(1), existing=[build.node("n")]).names == ["train-00000"], "a few manifests need not list namespaces"
+    some = [build.node("n"), *namespaces("research")]
+    assert submit(job(1), existing=some).names == ["train-00000"], "a few manifests need not list all namespaces"
 
 
 def test_the_queue_of_a_namespace_counts_also_of_one_that_every_cluster_has() -> None:
@@ -197,6 +198,20 @@ def test_what_kueue_may_hold_back_is_named() -> None:
     found = job(1)
     found["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "team"}
     assert "if Kueue runs, it keeps this suspended until the queue has room" in submit(found).found.problems[0]
+
+
+def test_an_operator_that_makes_groups_itself_is_named() -> None:
+    other = owner("kubeflow.org/v1", "PyTorchJob", "old")
+    group = build.pod_group("old")
+    group["metadata"] |= {"namespace": "ml"}
+    there = stored(group, "g", by=stored(other, "o"))
+    spec = {"Worker": {"replicas": 1, "template": template()}}
+    made = submit(owner("kubeflow.org/v1", "PyTorchJob", pytorchReplicaSpecs=spec), existing=[there])
+    text = "its operator makes groups itself, such as PodGroup ml/old; here its pods are grouped by Phalanx"
+    assert made.found.problems == [f"PyTorchJob ml/train: {text}"]
+    first = submit(owner("kubeflow.org/v1", "PyTorchJob", "old", pytorchReplicaSpecs=spec))
+    again = submit(owner("kubeflow.org/v1", "PyTorchJob", pytorchReplicaSpecs=spec), existing=first.found.documents)
+    assert again.found.problems == [], "groups that Phalanx has made say nothing"
 
 
 # --- what is there already -----------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from phalanx.dialects import schema
 from phalanx.dialects.cluster import describe, readable
 from phalanx.errors import ClusterError, Exists, Missing, SnapshotError
 from phalanx.model.kinds import POD, SILENT, Document, Kind, kind_of, object_key
-from phalanx.model.watch_event import ADDED, WatchEvent
+from phalanx.model.watch_event import WatchEvent
 from phalanx.store.memory import MemoryStore
 
 MOST_LOOKS = 100
@@ -60,8 +60,8 @@ class Reconciliation:
         self._queue: deque[tuple[Controller, Key]] = deque()
         self._waiting: set[tuple[str, Key]] = set()
         self._looks: Counter[tuple[str, Key]] = Counter()
-        self._changed: dict[Place, bool] = {}
-        """Whether each was new."""
+        self._changed: dict[Place, Document | None] = {}
+        """Each as it was before the first change; None if it is new."""
         self.refused: dict[str, str] = {}
         """By object, the answer of the API server."""
         self.problems: dict[str, None] = {}
@@ -79,11 +79,12 @@ class Reconciliation:
 
     def is_new(self, document: Document) -> bool:
         """Tell whether an object was made here, and not only changed."""
-        return self._changed.get((kind_of(document), object_key(document)), False)
+        place = kind_of(document), object_key(document)
+        return place in self._changed and self._changed[place] is None
 
     def removed(self) -> Iterator[Place]:
         """Yield the places of objects that were there before and are gone."""
-        yield from (place for place, was_new in self._changed.items() if not was_new and self._find(*place) is None)
+        yield from (place for place, old in self._changed.items() if old is not None and self._find(*place) is None)
 
     def _find(self, kind: Kind, place: str) -> Document | None:
         namespace, _, name = place.rpartition("/")
@@ -119,7 +120,7 @@ class Reconciliation:
 
     def _hear(self, event: WatchEvent) -> None:
         place = object_key(event.object) if event.kind.is_namespaced else str(event.object["metadata"]["name"])
-        self._changed.setdefault((event.kind, place), event.type == ADDED)
+        self._changed.setdefault((event.kind, place), event.before)
         self.look_at(event.kind, event.object)
 
     def _enqueue(self, controller: Controller, key: Key) -> None:

@@ -1,7 +1,9 @@
 """What a cluster would have if documents were submitted to it now: the pods that their controllers would make, grouped.
 
-`phalanx try` decides on it. Nothing is written anywhere: the controllers run on a store in memory that holds, of the cluster, only
-what they read (`submission_surroundings.py`).
+`phalanx try` decides on it: it takes out of the cluster what is `removed`, enters the `documents`, and explains the `gangs`.
+
+Nothing is written anywhere: the controllers run on a store in memory that holds, of the cluster, only what they read
+(`submission_surroundings.py`).
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -11,8 +13,9 @@ from typing import Any
 
 from phalanx.controllers.builtin import ControllerSettings, grouping_controllers
 from phalanx.controllers.controller import Controller
+from phalanx.controllers.grouper.group_spec import TOP_OWNER
 from phalanx.controllers.jobflow import JobFlowController
-from phalanx.controllers.objects import inside
+from phalanx.controllers.objects import annotations_of, inside
 from phalanx.controllers.owner_pods.controller import OwnerPods, with_defaults
 from phalanx.controllers.owner_pods.pod_claims import PodClaims
 from phalanx.controllers.volcano_job.controller import VolcanoJobController
@@ -20,7 +23,7 @@ from phalanx.controllers.volcano_job.plugins.plugin import KeyPair
 from phalanx.dialects.cluster import ObjectCluster, describe
 from phalanx.dialects.group_references import named_groups
 from phalanx.errors import ClusterError, SnapshotError
-from phalanx.model.kinds import GROUP_KINDS, POD, STORAGE_CLASS, VOLUME_CLAIM, Document, Kind, kind_of, object_key
+from phalanx.model.kinds import GROUP_KINDS, POD, STORAGE_CLASS, VOLUME_CLAIM, WORKLOADS, Document, Kind, kind_of, object_key
 from phalanx.model.task import DEFAULT_SCHEDULER, GangKey, TaskKey
 from phalanx.model.task_status import ENDED
 from phalanx.store import apply
@@ -99,6 +102,7 @@ class _Submitting:
         pods = [item for item in documents if kind_of(item) is POD]
         yield from self._scoped_quotas(pods)
         yield from self._unbound(documents)
+        yield from self._grouped_by_operators()
         yield from _of_others([pod for pod in pods if TaskKey(object_key(pod)) not in gang_of])
 
     # --- submitting ----------------------------------------------------------------------------------------------------
@@ -194,6 +198,16 @@ class _Submitting:
             if found is not None and found.get("volumeBindingMode") != WAITS_FOR_CONSUMER:
                 name = found["metadata"]["name"]
                 yield f"{describe(claim)}: is bound by the provisioner of class {name} before its pod can start"
+
+    def _grouped_by_operators(self) -> Iterator[str]:
+        """Name the owners whose operator makes groups itself, as those of other owners of their kind show."""
+        groups = [group for kind in GROUP_KINDS for group in self._store.around(kind) if TOP_OWNER not in annotations_of(group)]
+        makers = {owner.get("kind"): group for group in groups for owner in group["metadata"].get("ownerReferences") or ()}
+        for document in self._new:
+            kind = known_kind(document)
+            if kind is not None and kind in WORKLOADS and kind.kind in makers:
+                text = f"its operator makes groups itself, such as {describe(makers[kind.kind])}"
+                yield f"{describe(document)}: {text}; here its pods are grouped by Phalanx"
 
     def _scoped_quotas(self, pods: Iterable[Document]) -> Iterator[str]:
         for namespace in sorted({str(pod["metadata"]["namespace"]) for pod in pods}):

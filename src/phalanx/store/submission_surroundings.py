@@ -24,11 +24,13 @@ from phalanx.store.completion import known_kind
 from phalanx.store.memory import MemoryStore
 from phalanx.store.quota_admission import QUOTA
 
-CLUSTER_WIDE = (NAMESPACE, PRIORITY, RUNTIME_CLASS, STORAGE_CLASS)
-LISTED = (*CLUSTER_WIDE, LIMIT_RANGE, QUOTA)
+CLUSTER_WIDE = frozenset({NAMESPACE, PRIORITY, RUNTIME_CLASS, STORAGE_CLASS})
+LISTED = CLUSTER_WIDE | {LIMIT_RANGE, QUOTA}
 """Kinds of which all objects are read, not single ones by their names."""
 FIRST_NUMBER = 1 << 44
 """Uids that are given out to new objects begin here, far from those of an embedded cluster."""
+ALWAYS_LISTED = "kube-system"
+"""A namespace that every list of a real cluster has, and few manifests."""
 Index = dict[Kind, dict[str, Document]]
 
 
@@ -44,6 +46,10 @@ class SubmissionStore(MemoryStore):
     def lay_above(self, beneath: Index) -> None:
         """Find these objects too."""
         self._beneath = beneath
+
+    def around(self, kind: Kind) -> Iterable[Document]:
+        """Return the objects of a kind in the namespaces of the submission that nobody has asked for yet."""
+        return self._beneath.get(kind, {}).values()
 
     def find(self, kind: Kind, namespace: str, name: str) -> Document | None:
         """Return one object, or None."""
@@ -72,14 +78,14 @@ def store_around(
 ) -> SubmissionStore:
     """Return a store with what of a cluster the submission of some objects may touch.
 
-    `also` are the keys of ConfigMaps in other namespaces that are read. A cluster that lists its namespaces has no others; of one
-    that is described by a few manifests, those that the new objects name are taken to be there.
+    `also` are the keys of ConfigMaps in other namespaces that are read. A cluster that lists all its namespaces has no others; of
+    one that is described by a few manifests, those that the new objects name are taken to be there.
     """
     namespaces, store = frozenset(map(_namespace, new)), SubmissionStore(now)
     beneath: Index = {}
     listed = _sorted_in(existing, namespaces, also, beneath)
     _load(store, listed)
-    is_whole = any(known_kind(document) is NAMESPACE for document in listed)
+    is_whole = any(known_kind(document) is NAMESPACE and document["metadata"]["name"] == ALWAYS_LISTED for document in listed)
     for name in () if is_whole else sorted(namespaces):
         if store.find(NAMESPACE, "", name) is None:
             store.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})

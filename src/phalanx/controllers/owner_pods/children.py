@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import field
 
+from phalanx.controllers.controller import RecordEvent, Write
 from phalanx.controllers.objects import meta_of, owner_reference
 from phalanx.dialects.cluster import describe, readable
 from phalanx.dialects.schema import Read, Strings
@@ -58,6 +59,11 @@ class Template(Read):
             "labels": {**(self.metadata.labels or {}), **labels},
             "annotations": {**(self.metadata.annotations or {}), **(annotations or {})},
         }
+
+
+def note(about: Document, text: str) -> Write:
+    """Return a sentence about an object for whoever submits it; it has no reason, since nobody records it as an event."""
+    return RecordEvent(about, "", text, is_warning=True)
 
 
 def template_in(owner: Document, value: object) -> Template:

@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
-from phalanx.controllers.controller import NOTHING, Create, Key, RecordEvent, Result, View, Write
+from phalanx.controllers.controller import NOTHING, Create, Key, Result, View, Write
 from phalanx.controllers.grouper.owners import kind_pair
 from phalanx.controllers.objects import controller_of, inside, is_leaving, key_of, labels_of, meta_of
 from phalanx.controllers.owner_pods import apps, batch, job_set, leader_worker_set, ray, spark, training, volcano
-from phalanx.controllers.owner_pods.children import Children
+from phalanx.controllers.owner_pods.children import Children, note
 from phalanx.controllers.pod_makers import MADE_ELSEWHERE, wants_pods
 from phalanx.controllers.unmade_pods import OwnerKey
 from phalanx.dialects.cluster import describe
@@ -16,7 +16,6 @@ from phalanx.model.kinds import JOB_FLOW, POD, VOLCANO_CRON_JOB, VOLCANO_JOB, Do
 from phalanx.model.task_status import ENDED
 
 Pair = tuple[str, str]
-NOTE = "PodsNotMade"
 KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
 
 
@@ -95,13 +94,13 @@ class OwnerPods:
         try:
             found = children_of(view, owner)
         except SnapshotError as problem:
-            return Result([RecordEvent(owner, NOTE, str(problem).removeprefix(f"{describe(owner)}: "), is_warning=True)])
+            return Result([note(owner, str(problem).removeprefix(f"{describe(owner)}: "))])
         return Result([*_missing(view, owner, found.documents), *_events(owner, (*found.notes, *_held_back(owner)))])
 
 
 def _events(owner: Document, notes: Iterable[str]) -> Iterator[Write]:
     for text in notes:
-        yield RecordEvent(owner, NOTE, text, is_warning=True)
+        yield note(owner, text)
 
 
 def _held_back(owner: Document) -> Iterator[str]:
@@ -138,7 +137,7 @@ def _not_its_own(owner: Document, child: Document, there: Document) -> Iterator[
     wanted, found = controller_of(child), controller_of(there)
     if wanted is not None and (found is None or found.get("uid") != wanted["uid"]):
         text = f"{describe(there)} is there already, and belongs to somebody else; delete it, or choose another name"
-        yield RecordEvent(owner, NOTE, text, is_warning=True)
+        yield note(owner, text)
 
 
 def _stem(child: Document) -> str:

@@ -4,15 +4,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from phalanx.controllers.binder.claims import claims_of
-from phalanx.controllers.controller import NOTHING, Create, Key, Patch, RecordEvent, Result, View, Write
+from phalanx.controllers.controller import NOTHING, Create, Key, Patch, Result, View, Write
 from phalanx.controllers.objects import inside, is_leaving, key_of
-from phalanx.controllers.owner_pods.children import child_of, template_in
+from phalanx.controllers.owner_pods.children import child_of, note, template_in
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import POD, VOLUME_CLAIM, Document, Kind, kind_of
 
 CLAIM_TEMPLATE = kind_of({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate"})
 POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
-NOTE = "ClaimNotMade"
 
 
 class PodClaims:
@@ -35,7 +34,7 @@ class PodClaims:
         try:
             return Result([*_volume_claims(view, pod), *_device_claims(view, pod)])
         except SnapshotError as problem:
-            return Result([RecordEvent(pod, NOTE, str(problem), is_warning=True)])
+            return Result([note(pod, str(problem))])
 
 
 def _volume_claims(view: View, pod: Document) -> Iterator[Write]:
@@ -59,7 +58,7 @@ def _device_claims(view: View, pod: Document) -> Iterator[Write]:
         template = view.find(CLAIM_TEMPLATE, key.namespace, str(wanted))
         if template is None:
             text = f"resource claim {name}: ResourceClaimTemplate {key.namespace}/{wanted} is not there; create it"
-            yield RecordEvent(pod, NOTE, text, is_warning=True)
+            yield note(pod, text)
             continue
         claim = _device_claim(pod, name, template)
         made.append({"name": name, "resourceClaimName": claim["metadata"]["name"]})
