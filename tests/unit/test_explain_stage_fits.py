@@ -33,7 +33,9 @@ def test_a_class_of_tasks_is_shown_with_every_cause_and_the_nearest_nodes() -> N
         "  nearest: node-0 lacks 1 nvidia.com/gpu",
     ]
     assert (result.lines[0].code, result.lines[0].things["fitting"]) == ("NodeCordoned", 2)
-    assert result.lines[0].lines[1].things == {"nodes": 2, "thing": "nvidia.com/gpu"}
+    assert result.lines[0].lines[1].things == {
+        "nodes": 2, "thing": "nvidia.com/gpu", "on": "node-0, node-1", "free": "5", "offered": "8", "most": "4", "needed": "8",
+    }  # fmt: skip
 
 
 def test_roles_that_fit_are_told_apart_from_those_that_do_not() -> None:

@@ -1,7 +1,7 @@
 """A cause: why some nodes do not suit a task, with the thing that stands against it."""
 
-from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar, cast
 
@@ -14,7 +14,7 @@ from phalanx.session.decision import Aftermath
 from phalanx.state.gang_state import TaskState
 from phalanx.state.node_table import NodeTable, request_of
 from phalanx.state.snapshot import Snapshot
-from phalanx.state.verdict import FitError, lacked_resource
+from phalanx.state.verdict import FitError, Number, lacked_resource
 
 Said = TypeVar("Said")
 
@@ -36,6 +36,8 @@ class Cause:
     """What stands against the task: a taint, a label, a port. It stays the same while the cause does."""
     has_room: bool = False
     """Some of these nodes have enough of every resource: but for this, the task would fit."""
+    things: Mapping[str, Number] = field(default_factory=dict)
+    """More of what the text names, for programs: the first of the nodes, amounts."""
 
     @property
     def sentence(self) -> str:
@@ -95,6 +97,11 @@ class Search:
         masks = [mask for reason, mask in self.error.refused.items() if lacked_resource(reason)]
         return np.logical_or.reduce(masks) if masks else np.zeros(len(self.table), dtype=np.bool_)
 
+    def first_names(self, nodes: Mask | None) -> dict[str, Number]:
+        """Return the names of the first few nodes, for programs."""
+        numbers = np.flatnonzero(nodes)[:FEW_NODES] if nodes is not None and len(nodes) == len(self.table) else ()
+        return {"on": listed(self.table.names[number] for number in numbers)} if len(numbers) else {}
+
     def names(self, nodes: Mask, *, most: int = FEW_NODES) -> str:
         """Name some nodes if they are few, in brackets after a blank; empty when they are many."""
         numbers = np.flatnonzero(nodes)
@@ -113,9 +120,12 @@ def verb(count: int, one: str, many: str) -> str:
 
 def alike(failed: Iterable[tuple[TaskState, FitError]]) -> list[tuple[TaskState, FitError]]:
     """Return one of all tasks that ask for the same and got the same answer."""
+    first: dict[Hashable, tuple[TaskState, FitError]] = {}
+    for task, error in failed:  # tasks of a large gang share one error, and its text is made once
+        first.setdefault((task.task.shape, task.task.role, id(error)), (task, error))
     kinds: dict[Hashable, tuple[TaskState, FitError]] = {}
-    for task, error in failed:
-        kinds.setdefault((task.task.shape, task.task.role, error.scope, error.text), (task, error))
+    for task, error in first.values():
+        kinds.setdefault((task.task.shape, task.task.role, error.text), (task, error))
     return list(kinds.values())
 
 

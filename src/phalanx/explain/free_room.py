@@ -1,7 +1,7 @@
 """Resources that nodes lack: whether they are too small for the task, have them free but scattered, or have too little free now."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from phalanx.model.resources import PODS, Resources
 from phalanx.placement import Amounts, Counts, Index
 from phalanx.state.node_table import request_of
 from phalanx.state.snapshot import Snapshot
+from phalanx.state.verdict import Number
 
 MOST_NEAREST = 3
 
@@ -50,6 +51,7 @@ class Lack:
     share: str = ""
     """Such as ``4 of 32``; empty when how much is free does not matter."""
     rest: str = ""
+    numbers: Mapping[str, Number] = field(default_factory=dict)
 
     def text(self, resource: str = "") -> str:
         """Say how much is free, of which resource if it is given."""
@@ -85,13 +87,15 @@ class Demand:
 def _short_now(free: Counts, offered: int, demand: Demand) -> Lack:
     total, most, places = int(free.sum()), int(free.max()), int((free // demand.amount).sum())
     share = f"{demand.text(total)} of {demand.text(offered)}"
+    amounts = {"free": total, "offered": offered, "most": most, "needed": demand.amount * demand.tasks}
+    numbers = {name: demand.text(amount) for name, amount in amounts.items()}
     if most < demand.amount <= total:
-        return Lack(SCATTERED, share, f", at most {demand.text(most)} per node")
+        return Lack(SCATTERED, share, f", at most {demand.text(most)} per node", numbers)
     if total < demand.amount * demand.tasks:
-        return Lack(INSUFFICIENT, share, f", {demand.text(demand.amount * demand.tasks)} needed")
+        return Lack(INSUFFICIENT, share, f", {demand.text(demand.amount * demand.tasks)} needed", numbers)
     if places < demand.tasks:
-        return Lack(SCATTERED, share, f", in parts for {counted(places, 'task')}")
-    return Lack(INSUFFICIENT, share)
+        return Lack(SCATTERED, share, f", in parts for {counted(places, 'task')}", numbers)
+    return Lack(INSUFFICIENT, share, numbers=numbers)
 
 
 def free_text(search: Search, resource: str) -> str:

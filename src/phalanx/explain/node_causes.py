@@ -96,7 +96,8 @@ def _causes(search: Search) -> Iterator[Cause]:
         if resource:
             found, text = lack(search, resource), f"{'lacks' if count == 1 else 'lack'} {resource}"
             detail = f" ({found.text()})" if found.text() else ""
-            yield Cause(found.code, count, text + detail, text, thing=resource)
+            things = {**found.numbers, **search.first_names(search.error.refused.get(reason))}
+            yield Cause(found.code, count, text + detail, text, thing=resource, things=things)
         else:
             yield from _filter_causes(search, node_reason(reason), count)
 
@@ -108,10 +109,12 @@ def _filter_causes(search: Search, known: NodeReason, count: int) -> Iterator[Ca
     for part in parts:
         number = int(part.nodes.sum())
         has_room = bool((part.nodes & search.fits).any())
-        yield Cause(part.code or known.code, number, part.text, known.phrase(number), part.thing, has_room)
+        yield Cause(
+            part.code or known.code, number, part.text, known.phrase(number), part.thing, has_room, search.first_names(part.nodes)
+        )
     if not parts:
         has_room = nodes is not None and len(nodes) == len(search.fits) and bool((nodes & search.fits).any())
-        yield Cause(known.code, count, phrase, phrase, has_room=has_room)
+        yield Cause(known.code, count, phrase, phrase, has_room=has_room, things=search.first_names(nodes))
 
 
 def _nodes_of(search: Search, known: NodeReason) -> Mask | None:

@@ -83,4 +83,6 @@ def _below(found: FailedSearch) -> Iterator[Line]:
 
 
 def _cause_line(cause: Cause) -> Line:
-    return Line(cause.sentence, cause.code, {"nodes": cause.nodes, **({"thing": cause.thing} if cause.thing else {})})
+    return Line(
+        cause.sentence, cause.code, {"nodes": cause.nodes, **({"thing": cause.thing} if cause.thing else {}), **cause.things}
+    )
