@@ -129,7 +129,7 @@ def _missing_names(gang: GangState, missing: int) -> list[str]:
 
     Those of roles and sub-groups have other names than their siblings, and those that were lost come back under their own.
     """
-    if gang.gang.roles_count or gang.gang.subgroups or any(task.task.status in LOST for task in gang.tasks):
+    if len(gang.gang.role_minima) > 1 or gang.gang.subgroups or any(task.task.status in LOST for task in gang.tasks):
         return []
     found = [NUMBERED.fullmatch(task.task.name) for task in gang.tasks]
     matches = [match for match in found if match is not None]
