@@ -9,6 +9,7 @@ whole nodes, a toleration, quota, members, a label. The exit status is
 """
 
 import argparse
+import gc
 from collections.abc import Iterator
 from time import process_time
 from typing import Any
@@ -124,6 +125,7 @@ def main() -> int:
     began = process_time()
     cluster, gangs = load(asked.nodes, asked.pods)
     cluster.decide()
+    gc.freeze()  # as the commands do once they have read a cluster
     print(f"{asked.nodes:,} nodes, {asked.pods:,} running pods, {WAITING} waiting gangs; loaded in {process_time() - began:.1f} s")
     print(f"{'lack':<14} {'explain':>9} {'search':>9}  sessions  found")
     is_slow = False

@@ -9,6 +9,8 @@ from phalanx.testing import build
 from phalanx.testing.build import Document
 from phalanx.whatif.search import search
 from phalanx.whatif.trial_cluster import TrialCluster
+from tests.support import gated_gangs as gated
+from tests.support import kai_objects as kai
 from tests.support.trial_clusters import found, remedies, running_gang, trial_cluster
 
 TAINT = {"taints": [{"key": "dedicated", "value": "research", "effect": "NoSchedule"}]}
@@ -58,6 +60,32 @@ def test_a_request_that_no_node_can_meet_is_lowered_to_the_largest_that_fits() -
     ]
     assert remedies(trial_cluster(nodes(1, cpu=8), build.gang("train", tasks=3, cpu=5))) == [
         "gang/default/train.minMember=1", "gang/default/train.requests.cpu=2666m", "node/+2=n0",
+    ]  # fmt: skip
+
+
+def test_memory_is_counted_in_mebibytes() -> None:
+    cluster = trial_cluster(build.node("n0", memory="10Gi"), build.gang("train", tasks=3, memory="5Gi"))
+    (remedy,) = [remedy for remedy in found(cluster).remedies if "requests" in remedy.text]
+    assert remedy.text == "would start if each pod asked for 3413Mi memory (--if 'gang/default/train.requests.memory=3413Mi')"
+    assert [change.text for change in remedy.smaller[0]] == ["gang/default/train.requests.memory=3414Mi"]
+
+
+def test_a_job_of_kai_over_its_quota_starts_if_it_can_be_preempted_or_the_quota_grows() -> None:
+    group, *pods = kai.gang("train", tasks=2, gpus=1, queue="a")
+    group["spec"]["priorityClassName"] = "build"
+    cluster = trial_cluster(
+        build.node("n0", gpus=4, cpu=64), kai.queue("default", parent="", quota=-1), kai.queue("a", quota=1), group, pods,
+        *map(kai.priority_class, kai.CLASSES), policy=kai.policy(),
+    )  # fmt: skip
+    assert remedies(cluster) == [
+        "gang/default/train.minMember=1", "gang/default/train.preemptable=true", "queue/a.quota.nvidia.com/gpu=+1",
+    ]  # fmt: skip
+
+
+def test_gangs_behind_our_gate_are_searched_behind_it() -> None:
+    cluster = trial_cluster(nodes(1, gpus=4), gated.gang("train", 3, gpus=2))
+    assert remedies(cluster) == [
+        "gang/default/train.minMember=2", "gang/default/train.requests.nvidia.com/gpu=1", "node/+1=n0",
     ]  # fmt: skip
 
 

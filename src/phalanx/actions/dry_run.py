@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from heapq import heapify
 from itertools import count
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -39,6 +39,20 @@ class Running(Protocol):
     def gang(self) -> HasGang: ...
     @property
     def status(self) -> Status: ...
+
+
+class GangNoun(NamedTuple):
+    """A gang as its object describes it, in place of its state."""
+
+    gang: Gang
+
+
+class RunningNoun(NamedTuple):
+    """A running task and its gang, by their nouns."""
+
+    task: Task
+    gang: GangNoun
+    status: Status
 
 
 Spared = Callable[[Running], str]

@@ -8,7 +8,6 @@ Nothing here decides anything: the action has searched and found nothing.
 
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
@@ -19,13 +18,15 @@ from phalanx.actions.dry_run import (
     NOT_RECLAIMABLE,
     NOT_RUNNING,
     DryRun,
+    GangNoun,
     Running,
+    RunningNoun,
     Spared,
 )
 from phalanx.actions.victim_units import spare_of
 from phalanx.model.gang import Gang
-from phalanx.model.task import GangKey, Task
-from phalanx.model.task_status import EVICTABLE, Status
+from phalanx.model.task import GangKey
+from phalanx.model.task_status import EVICTABLE
 from phalanx.placement import Amounts
 from phalanx.placement.fit import copies
 from phalanx.session import spared
@@ -60,18 +61,6 @@ class SearchRule:
     """Gangs go as a whole, or give what they can spare; else task by task."""
 
 
-class _NounOnly(NamedTuple):
-    gang: Gang
-
-
-class _Runner(NamedTuple):
-    """A running task and its gang, by their nouns."""
-
-    task: Task
-    gang: _NounOnly
-    status: Status
-
-
 @dataclass(frozen=True, slots=True)
 class _RuleAnswer:
     """What the rule of an action alone says of all gangs in its reach."""
@@ -88,11 +77,11 @@ class _Runners:
     """The gangs by queue, a running task of each, and what was found out about them already."""
 
     gangs: dict[str, list[Gang]]
-    running: dict[str, list[_Runner]] = field(default_factory=dict)
+    running: dict[str, list[RunningNoun]] = field(default_factory=dict)
     answers: dict[Hashable, _RuleAnswer] = field(default_factory=dict)
     causes: dict[Hashable, Verdict] = field(default_factory=dict)
 
-    def of_queue(self, snapshot: Snapshot, queue: str) -> list[_Runner]:
+    def of_queue(self, snapshot: Snapshot, queue: str) -> list[RunningNoun]:
         """Return the running gangs of a queue by name; each is looked up once."""
         if queue not in self.running:
             gangs = sorted(self.gangs.get(queue, ()), key=lambda gang: gang.key)
@@ -134,7 +123,7 @@ class VictimSurvey:
         """Tell whether anybody runs in the queues that the action looks at."""
         return next(self._in_reach(), None) is not None
 
-    def _in_reach(self) -> Iterator[_Runner]:
+    def _in_reach(self) -> Iterator[RunningNoun]:
         mine = self._mine
         queues = [mine.queue] if self._rule.purpose == "preempt" else [name for name in self._runners.gangs if name != mine.queue]
         runners = (runner for name in queues for runner in self._runners.of_queue(self._session.snapshot, name))
@@ -162,7 +151,7 @@ class VictimSurvey:
     def _rule_answer(self) -> _RuleAnswer:
         """Ask the rule of the action about everybody in its reach."""
         willing: list[GangKey] = []
-        first: dict[str, _Runner] = {}
+        first: dict[str, RunningNoun] = {}
         staying = 0
         for runner in self._in_reach():
             reason = self._rule.spared(runner)
@@ -260,17 +249,28 @@ class VictimSurvey:
     def note(self, cause: Verdict) -> None:
         """Record who may go and who stays, gang by gang, the nearest first."""
         session, gang = self._session, self._task.gang
-        keys = sorted(
-            runner.gang.gang.key for name in self._runners.gangs for runner in self._runners.of_queue(session.snapshot, name)
-        )
-        states = [state for key in keys if key != gang.key and (state := session.gang(key)) is not None]
-        answers = [(state, self._why_stays(state)) for state in states]
-        stays = sorted(((state, verdict) for state, verdict in answers if not verdict.ok), key=lambda entry: rank(entry[1]))
-        may_go = [state for state, verdict in answers if verdict.ok]
+        runners = [runner for name in self._runners.gangs for runner in self._runners.of_queue(session.snapshot, name)]
+        others = sorted((runner for runner in runners if runner.gang.gang.key != gang.key), key=lambda runner: runner.gang.gang.key)
+        answers = [(runner.gang.gang, self._why_it_stays(runner)) for runner in others]
+        stays = sorted(((noun, verdict) for noun, verdict in answers if not verdict.ok), key=lambda entry: rank(entry[1]))
+        may_go = [state for noun, verdict in answers if verdict.ok and (state := session.gang(noun.key)) is not None]
         session.trace.note(
             NoVictimsFound, gang.key, self._rule.action, cause.reason, cause.message or cause.reason,
             [state.key for state in may_go], [_spared_gang(*entry) for entry in stays], self._nearest_node(may_go),
         )  # fmt: skip
+
+    def _why_it_stays(self, runner: RunningNoun) -> Verdict:
+        """Say why nothing of a gang goes; yes if some of it may.
+
+        Most are out of the question by a rule that the nouns answer. The state of a gang, which takes far longer to make, is looked
+        at only for the others, and where members may differ: some run already, or were evicted in this session.
+        """
+        verdict = self._why_out_of_rule(runner)
+        is_uniform = verdict.reason != spared.NOT_RUNNING and not self._session.decisions.evictions
+        if not verdict.ok and is_uniform:
+            return verdict
+        state = self._session.gang(runner.gang.gang.key)
+        return spared.not_running(self._rule.action) if state is None else self._why_stays(state)
 
     def _nearest_node(self, may_go: list[GangState]) -> NearestNode | None:
         """Return the node that would come nearest to having room if everybody left who may; None if no node suits the task."""
@@ -299,7 +299,7 @@ def _find_runners(session: Session) -> _Runners:
     return found
 
 
-def _runner(snapshot: Snapshot, gang: Gang) -> _Runner | None:
+def _runner(snapshot: Snapshot, gang: Gang) -> RunningNoun | None:
     """Return a running task of a gang, one that may be preempted if there is one."""
     nodes, members = snapshot.nodes.number_by_name, snapshot.members_of(gang.key).values()
     running = (task for task in members if task.status in EVICTABLE and task.node in nodes)
@@ -307,7 +307,7 @@ def _runner(snapshot: Snapshot, gang: Gang) -> _Runner | None:
     if first is None:
         return None
     chosen = first if first.is_preemptable else next((task for task in running if task.is_preemptable), first)
-    return _Runner(chosen, _NounOnly(gang), chosen.status)
+    return RunningNoun(chosen, GangNoun(gang), chosen.status)
 
 
 def rank(verdict: Verdict) -> int:
@@ -324,8 +324,8 @@ def _about(nearest: tuple[str, Verdict] | None, staying: int) -> Verdict:
     return Verdict.refuse(verdict.plugin, verdict.reason, text, **{**verdict.numbers, "victim": key})
 
 
-def _spared_gang(gang: GangState, verdict: Verdict) -> SparedGang:
-    return SparedGang(gang.key, gang.gang.queue, verdict.plugin, verdict.reason, verdict.message, dict(verdict.numbers))
+def _spared_gang(gang: Gang, verdict: Verdict) -> SparedGang:
+    return SparedGang(gang.key, gang.queue, verdict.plugin, verdict.reason, verdict.message, dict(verdict.numbers))
 
 
 def _gains(session: Session, leaving: list[TaskState]) -> Amounts:

@@ -4,12 +4,11 @@ from collections.abc import Iterator
 
 from phalanx.model.kinds import QUEUE
 from phalanx.model.queue import ROOT
-from phalanx.model.resources import quantity_text, readable
 from phalanx.state.verdict import Verdict
 from phalanx.whatif.changes.budgets import QuotaChange
 from phalanx.whatif.changes.queues import QueueChange
 from phalanx.whatif.families.own_pods import own
-from phalanx.whatif.families.own_size import unit_of
+from phalanx.whatif.families.own_size import amount_text, unit_of
 from phalanx.whatif.question import Question
 from phalanx.whatif.remedy import Candidate, Changes
 
@@ -84,10 +83,10 @@ def _grown(queue: str, field: str, resource: str, guess: int, question: Question
     most = max(guess, -(-(total or unit) // unit)) * 2
 
     def changes(steps: int) -> Changes:
-        return (QueueChange(queue, field, name, f"+{quantity_text(name, steps * unit)}"),)
+        return (QueueChange(queue, field, name, f"+{amount_text(name, steps * unit)}"),)
 
     def sentence(steps: int) -> str:
-        return f"if the {field} of queue {queue} were {readable(name, steps * unit)} {name} larger"
+        return f"if the {field} of queue {queue} were {amount_text(name, steps * unit)} {name} larger"
 
     return Candidate(sentence, changes, most=most, guess=guess)
 
@@ -130,8 +129,9 @@ def _larger_quota(quota: str, resource: str, plain: str, unit: int, need: int) -
     guess = max(-(-need // unit), 1)
 
     def changes(steps: int) -> Changes:
-        return (QuotaChange(quota, "hard", resource, f"+{quantity_text(plain, steps * unit)}"),)
+        return (QuotaChange(quota, "hard", resource, f"+{amount_text(plain, steps * unit)}"),)
 
-    return Candidate(
-        lambda n: f"if ResourceQuota {quota} had {readable(plain, n * unit)} {resource} more", changes, most=2 * guess, guess=guess
-    )
+    def sentence(steps: int) -> str:
+        return f"if ResourceQuota {quota} had {amount_text(plain, steps * unit)} {resource} more"
+
+    return Candidate(sentence, changes, most=2 * guess, guess=guess)

@@ -104,7 +104,9 @@ def _has_volume(claim: VolumeClaim, world: Surroundings) -> bool:
 
 
 def preemption(question: Question) -> Iterator[Candidate]:
-    """Pods that may not preempt others."""
+    """Pods that may not preempt others; a gang that has to stay within its quota because nobody may preempt it."""
+    if any(question.refused("NonPreemptibleOverQuota")):
+        yield Candidate.fixed("if others could preempt it", own(question, "preemptable", "true"))
     if any(not task.task.may_preempt for task in question.waiting):
         yield Candidate.fixed(
             "with preemptionPolicy PreemptLowerPriority", own(question, "preemptionPolicy", "PreemptLowerPriority")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from phalanx.model.kinds import PRIORITY
-from phalanx.model.resources import CPU, MEMORY, PODS, quantity_text, readable, scale_of
+from phalanx.model.resources import CPU, MEMORY, PODS, quantity_text, scale_of
 from phalanx.model.shape import Shape
 from phalanx.whatif.families.own_pods import own
 from phalanx.whatif.question import Question
@@ -20,6 +20,11 @@ MOST_PRIORITY = 1_000_000_000
 def unit_of(resource: str) -> int:
     """Return the step in which amounts are tried, in the engine's unit: a thousandth of a cpu, a mebibyte, one device."""
     return 1 if resource == CPU else MEBIBYTE if resource == MEMORY else scale_of(resource)
+
+
+def amount_text(resource: str, amount: int) -> str:
+    """Write an amount of whole steps as a quantity: memory in mebibytes."""
+    return f"{amount // MEBIBYTE}Mi" if resource == MEMORY else quantity_text(resource, amount)
 
 
 # --- members -------------------------------------------------------------------------------------------------------------
@@ -87,10 +92,10 @@ def smaller_requests(question: Question) -> Iterator[Candidate]:
         guess = _reduction(question, resource, asked, unit) or _reduction(question, resource, asked, unit, is_empty=True)
 
         def changes(count: int, resource: str = resource, asked: int = asked, unit: int = unit) -> Changes:
-            return (own(question, "requests", quantity_text(resource, _less(asked, unit, count)), resource),)
+            return (own(question, "requests", amount_text(resource, _less(asked, unit, count)), resource),)
 
         def sentence(count: int, resource: str = resource, asked: int = asked, unit: int = unit) -> str:
-            return f"if each pod asked for {readable(resource, _less(asked, unit, count))} {resource}"
+            return f"if each pod asked for {amount_text(resource, _less(asked, unit, count))} {resource}"
 
         if guess is not None:
             yield Candidate(sentence, changes, most=steps, guess=guess)
