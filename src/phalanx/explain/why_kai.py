@@ -232,18 +232,18 @@ def _pipelined(gang: GangState) -> Iterator[str]:
 
 
 def _refusals(gang: GangState) -> Iterator[str]:
-    refusals = dict.fromkeys(refusal_text(verdict) for verdict in gang.verdicts if verdict.reason not in SEARCHES)
+    refusals = dict.fromkeys(job_refusal_text(verdict) for verdict in gang.verdicts if verdict.reason not in SEARCHES)
     if refusals:
         yield from refusals
         return
-    yield from dict.fromkeys(refusal_text(verdict) for verdict in gang.verdicts if verdict.reason == "OverFairShare")
+    yield from dict.fromkeys(job_refusal_text(verdict) for verdict in gang.verdicts if verdict.reason == "OverFairShare")
     searches = [verdict for verdict in gang.verdicts if verdict.reason == "NoVictims"]
     if searches:
         yield no_victims(searches)
 
 
-def refusal_text(verdict: Verdict) -> str:
-    """Say what a verdict refuses, with its numbers."""
+def job_refusal_text(verdict: Verdict) -> str:
+    """Say what a verdict about a job refuses, with the numbers behind it."""
     match verdict.reason:
         case "OverLimit":
             return f"over limit: queue {verdict.numbers['queue']!r} has {_amounts(verdict, 'limit')}"

@@ -14,7 +14,7 @@ from phalanx.explain.reason_text import amount_text
 from phalanx.explain.stages.valid import LEFT_OUT
 from phalanx.explain.tree import Line, Stage, StageResult
 from phalanx.explain.why import quota_refusals
-from phalanx.explain.why_kai import queue_problem, refusal_text
+from phalanx.explain.why_kai import job_refusal_text, queue_problem
 from phalanx.model.quota import unit_name
 from phalanx.model.resources import CPU, MEMORY, PODS, scale_of
 from phalanx.state.gang_state import GangState
@@ -89,7 +89,7 @@ def _missing_queue(reading: Reading) -> Line:
 def _refusals(reading: Reading) -> Iterator[Line]:
     gang, said = reading.gang, set()
     for verdict, sentence in quota_refusals(gang, reading.snapshot):
-        text = refusal_text(verdict) if verdict.reason in OF_JOBS else sentence
+        text = job_refusal_text(verdict) if verdict.reason in OF_JOBS else sentence
         if verdict.reason in REFUSALS and text not in said:
             said.add(text)
             yield Line(text, verdict.reason, _in_units(verdict), tuple(_details(reading, verdict)))

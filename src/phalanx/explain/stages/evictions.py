@@ -12,7 +12,7 @@ from phalanx.explain.gang_status import GangStatus, gang_status
 from phalanx.explain.reading import Reading
 from phalanx.explain.reason_text import amount_text, counted
 from phalanx.explain.tree import Line, Stage, StageResult
-from phalanx.explain.why_kai import refusal_text
+from phalanx.explain.why_kai import job_refusal_text
 from phalanx.session.trace import listed
 from phalanx.session.trace_events import GangSkipped, GangStarving
 from phalanx.session.trace_searches import JobAlike, JobNotTried, NearestNode, NoVictimsFound, SparedGang
@@ -97,7 +97,7 @@ def _why_not_tried(reading: Reading, action: str) -> str:
 def _with_share(reading: Reading, reason: str) -> str:
     """Add the numbers of the verdict that refused a reclaimer, if that is what the reason says."""
     verdict = next((each for each in reading.gang.verdicts if each.message == reason and "fair_share" in each.numbers), None)
-    return reason if verdict is None else refusal_text(verdict)
+    return reason if verdict is None else job_refusal_text(verdict)
 
 
 def _in_vain(reading: Reading, action: str, verdict: Verdict) -> Line:

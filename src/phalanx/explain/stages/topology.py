@@ -123,7 +123,8 @@ def _recorded(reading: Reading) -> Iterator[Attempt]:
     for tried in reading.events(GangNotReady):
         if tried.where:
             yield Attempt(tried.where, tried.part, tried.placed, tried.needed, tried.error)
-    for domain in (*reading.events(DomainRefused), *reading.events(DomainLeft)):
+    domains: list[DomainRefused | DomainLeft] = [*reading.events(DomainRefused), *reading.events(DomainLeft)]
+    for domain in domains:
         if domain.placed >= 0 and not domain.is_trial:  # a trial is held on a cluster without its victims
             yield Attempt(*_parted(domain.domain), domain.placed, domain.needed)
 
