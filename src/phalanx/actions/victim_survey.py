@@ -117,7 +117,16 @@ class VictimSurvey:
 
     def _rule_key(self) -> tuple[object, ...]:
         """Return what gangs have in common to which the action offers the same victims."""
-        return self._rule.action, self._mine.queue, self._mine.priority, len(self._session.decisions.evictions)
+        mine, task = self._mine, self._task
+        itself = mine.key if task.gang.tally.ready else ""  # which others may name, and it may not
+        return (
+            self._rule.action,
+            mine.queue,
+            mine.priority,
+            itself,
+            task.task.is_best_effort,
+            len(self._session.decisions.evictions),
+        )
 
     def has_runners(self) -> bool:
         """Tell whether anybody runs in the queues that the action looks at."""
@@ -228,10 +237,9 @@ class VictimSurvey:
         tasks = [task for task in gang.tasks if task.status in EVICTABLE and task.node >= 0]
         if not tasks:
             return spared.not_running(self._rule.action)
-        verdicts = [self._why_out_of_rule(task) for task in tasks]
-        willing = [task for task, verdict in zip(tasks, verdicts, strict=True) if verdict.ok]
+        willing = [task for task in tasks if not self._rule.spared(task)] if self._is_in_reach(tasks[0]) else []
         if not willing:
-            return verdicts[0]
+            return self._why_out_of_rule(tasks[0])
         allowed = self._session.who_may_go(self._rule.hook, self._task, willing, self._rule.purpose)
         if self._is_enough(allowed, tasks):
             return YES

@@ -127,6 +127,8 @@ class _Tree:
     def __init__(self, session: Session, total: Vector, held: Callable[[Session, GangState], Vector]) -> None:
         self._session, self._total, self._held = session, total, held
         self.is_stale = True
+        for key in session.snapshot.gangs:  # settled gangs hold a share too, whether or not anybody looks at them in this session
+            session.gang(key)
         self._requests = {gang.key: _requested(session, gang) for gang in session.gangs.values()}
         self._root = _Branch(len(total), 1.0)
 
