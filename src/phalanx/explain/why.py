@@ -334,8 +334,8 @@ def full_cluster(outcome: Outcome, snapshot: Snapshot) -> Iterator[Search]:
     gang = outcome.state
     untried = next((task for task in gang.tasks if _is_blocked(task) and task.error is None), None)
     if untried is not None:
-        full = (verdict for verdict in gang.verdicts if _is_cluster_full(verdict, snapshot))
-        yield from (_everywhere(outcome, untried, verdict, snapshot) for verdict in full)
+        full = {verdict.numbers["resource"]: verdict for verdict in gang.verdicts if _is_cluster_full(verdict, snapshot)}
+        yield from (_everywhere(outcome, untried, verdict, snapshot) for verdict in full.values())
 
 
 def _everywhere(outcome: Outcome, task: TaskState, verdict: Verdict, snapshot: Snapshot) -> Search:
