@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from phalanx.explain.eviction_reasons import EVICTIONS
 from phalanx.explain.node_reasons import ALL_NODE_REASONS, INSUFFICIENT, NO_NODE_FITS, SCATTERED, TOO_LARGE, NodeReason
 from phalanx.explain.recorded_reasons import CONDITIONS, EVENTS
 
@@ -24,6 +25,7 @@ class Reason:
     example: str = ""
 
 
+OF_EVICTIONS = tuple(Reason(*row) for row in EVICTIONS)
 VERDICTS = (
     Reason(
         "BackedOff",
@@ -133,7 +135,7 @@ VERDICTS = (
         "`topology`",
         "The group names a level that its Topology does not have.",
         "Name a level of the Topology, or add the level to it.",
-        "topology racks has no such level; its levels are: zone, rack",
+        "topology racks has no level 'block'; its levels are: zone, rack",
     ),
     Reason(
         "MinResources",
@@ -442,7 +444,8 @@ _WITH_REMEDY = ("cause", "what helps", "example")
 
 def page() -> str:
     """Return the page of reason codes."""
-    verdicts = ((item.code, item.source, item.cause, item.remedy, item.example) for item in VERDICTS)
+    known = sorted((*VERDICTS, *OF_EVICTIONS), key=lambda item: item.code)
+    verdicts = ((item.code, item.source, item.cause, item.remedy, item.example) for item in known)
     lacks = ((item.code, item.cause, item.remedy, item.example) for item in LACKS)
     filters = _table(("code", "reason", "in our words", "what helps"), map(_node_row, ALL_NODE_REASONS))
     recorded = [_table(("code", where, "meaning"), rows) for where, rows in (("on", CONDITIONS), ("about", EVENTS))]
