@@ -282,3 +282,13 @@ def test_a_job_like_one_that_failed_names_it() -> None:
     cluster.submit(kai.gang("first", gpus=4), kai.gang("second", gpus=4))
     line = line_of(cluster, "preempt", "second")
     assert line.code == "NotLowerPriority"
+
+
+def test_a_gang_of_which_a_part_runs_is_not_named_to_itself() -> None:
+    parts = traced.important("half", ["node-0", ""], minimum=2), traced.important("aware", ["", ""], minimum=2)
+    outcomes = urgent.crowd(POLICIES["coscheduling"], *parts).run_cycle().decisions.outcomes
+    causes = {each.state.key: [verdict.message for verdict in each.state.no_victims] for each in outcomes}
+    assert causes == {
+        "default/aware": ["default/half has priority 10, not lower than 10"],
+        "default/half": ["nobody else runs there"],
+    }

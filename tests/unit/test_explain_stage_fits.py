@@ -72,3 +72,11 @@ def test_a_cluster_that_is_full_for_a_queue_is_shown_like_full_nodes() -> None:
     assert texts(result.lines) == [
         "4 tasks with 1 nvidia.com/gpu: 3 fit, 0 of 1 node takes one more", "  1 lacks nvidia.com/gpu (3 of 3 are free, 4 needed)",
     ]  # fmt: skip
+
+
+def test_several_refusals_of_one_resource_are_shown_once() -> None:
+    policy = build.policy(actions="enqueue, allocate, allocate")
+    cluster = build.cluster(nodes=1, policy=policy, gpus=3).submit(build.gang("train", tasks=4, gpus=1))
+    outcome = cluster.run_cycle().decisions.outcomes[0]
+    assert len([verdict for verdict in outcome.state.verdicts if verdict.reason == "QueueQuotaExceeded"]) > 1
+    assert len(fits(Reading(outcome, cluster.objects.snapshot(0.0), cluster.run_cycle().decisions, policy)).lines) == 1

@@ -37,6 +37,7 @@ from phalanx.state.snapshot import Snapshot
 from phalanx.state.verdict import YES, FitError, Verdict
 
 NEVER_PREEMPTS = Verdict.refuse("", "PreemptionNever", "its preemptionPolicy is Never")
+OVER_QUOTA = "QueueQuotaExceeded"
 MOST_ASKED = 16
 """For a verdict plugins are asked about so many gangs; if none of them may go, the others are not looked at."""
 FARTHEST = (
@@ -116,7 +117,16 @@ class VictimSurvey:
 
     def _rule_key(self) -> tuple[object, ...]:
         """Return what gangs have in common to which the action offers the same victims."""
-        return self._rule.action, self._mine.queue, self._mine.priority, len(self._session.decisions.evictions)
+        mine, task = self._mine, self._task
+        itself = mine.key if task.gang.tally.ready else ""  # which others may name, and it may not
+        return (
+            self._rule.action,
+            mine.queue,
+            mine.priority,
+            itself,
+            task.task.is_best_effort,
+            len(self._session.decisions.evictions),
+        )
 
     def has_runners(self) -> bool:
         """Tell whether anybody runs in the queues that the action looks at."""
@@ -145,8 +155,7 @@ class VictimSurvey:
         if may_go is None:
             nearest = min(asked, key=lambda entry: rank(entry[1]), default=answer.nearest)
             return _about(nearest, len(asked) + answer.staying)
-        text = f"too few nodes have room for it even without those that may go, such as {may_go}"
-        return Verdict.refuse("", "StillNoRoom", text, victim=may_go)
+        return self._still_no_room(may_go, [key for key, verdict in asked if verdict.ok])
 
     def _rule_answer(self) -> _RuleAnswer:
         """Ask the rule of the action about everybody in its reach."""
@@ -169,6 +178,16 @@ class VictimSurvey:
         if isinstance(error, FitError) and error.final is not None and error.final.all():
             return False
         return bool(DryRun(self._session, self._task).candidates.any())
+
+    def _still_no_room(self, first: str, may_go: list[GangKey]) -> Verdict:
+        """Say what stands against it even without those that may go: nodes, or where they would have room, its queue."""
+        if any(verdict.reason == OVER_QUOTA for verdict in self._task.gang.verdicts):
+            nearest = self._nearest_node([gang for key in may_go if (gang := self._session.gang(key)) is not None])
+            if nearest is not None and nearest.places >= nearest.needed:
+                text = f"queue {self._mine.queue} may not have enough for it even without those that may go, such as {first}"
+                return Verdict.refuse("", OVER_QUOTA, text, victim=first, queue=self._mine.queue)
+        text = f"too few nodes have room for it even without those that may go, such as {first}"
+        return Verdict.refuse("", "StillNoRoom", text, victim=first)
 
     def _no_node_suits(self) -> Verdict:
         """Name the filter that refuses the most nodes for good."""
@@ -218,10 +237,9 @@ class VictimSurvey:
         tasks = [task for task in gang.tasks if task.status in EVICTABLE and task.node >= 0]
         if not tasks:
             return spared.not_running(self._rule.action)
-        verdicts = [self._why_out_of_rule(task) for task in tasks]
-        willing = [task for task, verdict in zip(tasks, verdicts, strict=True) if verdict.ok]
+        willing = [task for task in tasks if not self._rule.spared(task)] if self._is_in_reach(tasks[0]) else []
         if not willing:
-            return verdicts[0]
+            return self._why_out_of_rule(tasks[0])
         allowed = self._session.who_may_go(self._rule.hook, self._task, willing, self._rule.purpose)
         if self._is_enough(allowed, tasks):
             return YES

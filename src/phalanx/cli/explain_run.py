@@ -18,6 +18,7 @@ from phalanx.cli.session_time import session_time
 from phalanx.config.policies import DEFAULT_PROFILE, policy_of_profile
 from phalanx.config.schedulers import our_schedulers
 from phalanx.dialects.cluster import ObjectCluster
+from phalanx.errors import SnapshotError
 from phalanx.explain.explanation import rejected_group
 from phalanx.explain.tree import Explanation
 from phalanx.explain.why import missing_groups
@@ -79,7 +80,9 @@ def explain(asked: ExplainOptions) -> bool:
         if name != f"{GROUP}{key}":
             output.note(f"rejected: {text}")
     answer = what_if(given.trial, key, parse_all(asked.changes), clock=monotonic, budget_seconds=asked.timeout)
-    found = answer.explanation or rejected_group(key, given.rejected[key])
+    found = rejected_group(key, given.rejected[key]) if key in given.rejected else answer.explanation
+    if found is None:
+        raise SnapshotError(f"there is no gang {key} in the input")
     write_explanation(found, asked.form, answer)
     return answer.trial.starts(key)
 

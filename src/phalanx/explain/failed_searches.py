@@ -39,11 +39,17 @@ def failed_searches(outcome: Outcome, snapshot: Snapshot) -> list[FailedSearch]:
 
 
 def _searches(outcome: Outcome, snapshot: Snapshot) -> list[FailedSearch]:
-    return [_failed(outcome, search) for search in (*_tried(outcome, snapshot), *full_cluster(outcome, snapshot))]
+    full = () if _counts_pod_sets(outcome) else full_cluster(outcome, snapshot)
+    return [_failed(outcome, search) for search in (*_tried(outcome, snapshot), *full)]
+
+
+def _counts_pod_sets(outcome: Outcome) -> bool:
+    """Tell whether the sentence of the gang is that of KAI."""
+    return outcome.was_tried or traits_of(outcome.state.gang).counts_pod_sets
 
 
 def _tried(outcome: Outcome, snapshot: Snapshot) -> Iterator[Search]:
-    is_kai = outcome.was_tried or traits_of(outcome.state.gang).counts_pod_sets
+    is_kai = _counts_pod_sets(outcome)
     waiting = [task for task in outcome.state.tasks if task.status is Status.PENDING and not task.task.is_gated]
     for task, error in alike((task, task.error) for task in waiting if isinstance(task.error, FitError)):
         known = replace(error, counts=reasons_of(task, error)) if is_kai else error

@@ -103,18 +103,23 @@ def _causes(search: Search) -> Iterator[Cause]:
 
 
 def _filter_causes(search: Search, known: NodeReason, count: int) -> Iterator[Cause]:
-    phrase, nodes = known.phrase(count), _nodes_of(search, known)
-    find = _PARTS.get(known.reason)
-    parts = list(find(search, nodes)) if find is not None and nodes is not None and len(nodes) == len(search.table) else []
-    for part in parts:
-        number = int(part.nodes.sum())
-        has_room = bool((part.nodes & search.fits).any())
-        yield Cause(
-            part.code or known.code, number, part.text, known.phrase(number), part.thing, has_room, search.first_names(part.nodes)
-        )
-    if not parts:
-        has_room = nodes is not None and len(nodes) == len(search.fits) and bool((nodes & search.fits).any())
-        yield Cause(known.code, count, phrase, phrase, has_room=has_room, things=search.first_names(nodes))
+    """Yield a cause for each part of the nodes that gave a reason; nodes of which nothing more is known make one of their own."""
+    nodes = _nodes_of(search, known)
+    if nodes is None or len(nodes) != len(search.table):
+        yield Cause(known.code, count, known.phrase(count))
+        return
+    find, left = _PARTS.get(known.reason), nodes.copy()
+    for part in find(search, nodes) if find is not None else ():
+        left &= ~part.nodes
+        yield _cause_of(search, known, part)
+    if left.any():
+        yield _cause_of(search, known, Part(left, known.phrase(int(left.sum()))))
+
+
+def _cause_of(search: Search, known: NodeReason, part: Part) -> Cause:
+    number, has_room = int(part.nodes.sum()), bool((part.nodes & search.fits).any())
+    short, names = known.phrase(number), search.first_names(part.nodes)
+    return Cause(part.code or known.code, number, part.text, short, part.thing, has_room, names)
 
 
 def _nodes_of(search: Search, known: NodeReason) -> Mask | None:

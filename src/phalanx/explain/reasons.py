@@ -25,6 +25,7 @@ class ReasonEntry:
     example: str = ""
 
 
+OF_EVICTIONS = tuple(Reason(*row) for row in EVICTIONS)
 VERDICTS = (
     ReasonEntry(
         "BackedOff",
@@ -134,7 +135,7 @@ VERDICTS = (
         "`topology`",
         "The group names a level that its Topology does not have.",
         "Name a level of the Topology, or add the level to it.",
-        "topology racks has no such level; its levels are: zone, rack",
+        "topology racks has no level 'block'; its levels are: zone, rack",
     ),
     ReasonEntry(
         "MinResources",

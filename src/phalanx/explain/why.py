@@ -7,8 +7,6 @@ attempts. No plugin is asked and nothing is placed again, so the sentence is abo
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-import numpy as np
-
 from phalanx.dialects.status import is_finished, placeable
 from phalanx.dialects.traits import TRAITS, traits_of
 from phalanx.explain.cause import Search, alike, remembered
@@ -26,6 +24,7 @@ from phalanx.explain.reason_text import (
     part_text,
     request_text,
 )
+from phalanx.explain.untried import closed_nodes, untried_error
 from phalanx.explain.why_kai import why_kai
 from phalanx.kubernetes.attached_volumes import claims_of
 from phalanx.model.gang import STALE
@@ -39,7 +38,7 @@ from phalanx.session.isolation import SCHEDULER_FAULT
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
 from phalanx.state.snapshot import Snapshot, Surroundings
 from phalanx.state.staleness import stale_verdict
-from phalanx.state.verdict import FitError, Verdict, insufficient
+from phalanx.state.verdict import FitError, Verdict
 
 MOST_CAUSES = 2
 """A sentence names this many causes of a kind."""
@@ -261,7 +260,15 @@ def _fitting(gang: GangState) -> str:
         is_whole = gang.topology is not None and gang.topology.is_hard
         return f"its tasks do not fit {'all together' if is_whole else 'sub-group by sub-group'}{domain}{short}"
     fitting = placeable(gang) + sum(task.is_kept for task in gang.tasks)
-    return f"{min(fitting, needed)} of {needed} tasks fit{domain}{short}"
+    return f"{min(fitting, needed)} of {needed} tasks fit{_parted(gang) or domain}{short}"
+
+
+def _parted(gang: GangState) -> str:
+    """Say which sub-groups must each be in one domain, where the gang as a whole need not be; empty otherwise."""
+    scope = _hard_scope(gang)
+    if not isinstance(scope, SubGroupState) or scope.policy is None:
+        return ""
+    return f" with each sub-group of {scope.policy.name!r} in one HyperNode of {_tier(gang)}"
 
 
 def _short_parts(gang: GangState, *also: Status) -> Iterator[str]:
@@ -335,13 +342,12 @@ def full_cluster(outcome: Outcome, snapshot: Snapshot) -> Iterator[Search]:
     gang = outcome.state
     untried = next((task for task in gang.tasks if _is_blocked(task) and task.error is None), None)
     if untried is not None:
-        full = (verdict for verdict in gang.verdicts if _is_cluster_full(verdict, snapshot))
-        yield from (_everywhere(outcome, untried, verdict, snapshot) for verdict in full)
+        full = {verdict.numbers["resource"]: verdict for verdict in gang.verdicts if _is_cluster_full(verdict, snapshot)}
+        yield from (_everywhere(outcome, untried, verdict, snapshot) for verdict in full.values())
 
 
 def _everywhere(outcome: Outcome, task: TaskState, verdict: Verdict, snapshot: Snapshot) -> Search:
-    reason, nodes = insufficient(str(verdict.numbers["resource"])), len(snapshot.nodes)
-    error = FitError(nodes, {reason: nodes}, refused={reason: np.ones(nodes, dtype=np.bool_)})
+    error = untried_error(task.task.shape, str(verdict.numbers["resource"]), snapshot.nodes)
     return search_of(outcome, task, error, snapshot, wanted(outcome.state, task))
 
 
@@ -450,7 +456,9 @@ def _refusal(gang: GangState, verdict: Verdict) -> str:
 
 def quota_refusals(gang: GangState, snapshot: Snapshot) -> Iterator[tuple[Verdict, str]]:
     """Yield the verdicts that are not about nodes, each with its sentence; a limit no less than the cluster is about nodes."""
-    yield from ((verdict, _refusal(gang, verdict)) for verdict in gang.verdicts if not _is_cluster_full(verdict, snapshot))
+    for verdict in gang.verdicts:
+        if not _is_cluster_full(verdict, snapshot):
+            yield verdict, _no_slots(gang, verdict, snapshot) or _refusal(gang, verdict)
 
 
 def _quota(gang: GangState, verdict: Verdict) -> str:
@@ -464,7 +472,8 @@ def _all_taken(outcome: Outcome, task: TaskState, verdict: Verdict, snapshot: Sn
     name, taken, limit, _ = _amounts(verdict)
     if not verdict.numbers["limit"]:
         return f"no node offers {name}"
-    free = free_text(_everywhere(outcome, task, verdict, snapshot), name)
+    search = _everywhere(outcome, task, verdict, snapshot)
+    free = node_text(search, outcome.aftermath) if closed_nodes(search.error) else free_text(search, name)
     return free or f"{_queue_has(outcome.state, verdict)} {taken} of the cluster's {limit} {name}"
 
 

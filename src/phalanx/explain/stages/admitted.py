@@ -14,7 +14,7 @@ from phalanx.explain.reason_text import amount_text
 from phalanx.explain.stages.valid import LEFT_OUT
 from phalanx.explain.tree import Line, Stage, StageResult
 from phalanx.explain.why import quota_refusals
-from phalanx.explain.why_kai import refusal_text, queue_problem
+from phalanx.explain.why_kai import queue_problem, refusal_text
 from phalanx.model.quota import unit_name
 from phalanx.model.resources import CPU, MEMORY, PODS, scale_of
 from phalanx.state.gang_state import GangState

@@ -6,6 +6,7 @@ A domain is a HyperNode, the nodes that share a value of a label, or a part of a
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 
 from phalanx.explain.gang_status import has_minimum
 from phalanx.explain.no_effect import NO_EFFECT, texts_without_effect
@@ -17,6 +18,7 @@ from phalanx.model.gang import TopologyConstraint
 from phalanx.session.trace_events import GangNotReady
 from phalanx.session.trace_searches import DomainChosen, DomainLeft, DomainRefused, NoDomain
 from phalanx.state.gang_state import GangState, SubGroupState
+from phalanx.state.hypernode_problems import hypernode_problems
 from phalanx.state.verdict import Number
 
 Scope = GangState | SubGroupState
@@ -57,7 +59,7 @@ def topology(reading: Reading) -> StageResult:
     ignored = tuple(Line(text, NO_EFFECT) for text in texts_without_effect(reading) if CONSTRAINT in text)
     if has_minimum(gang):
         return StageResult(Stage.TOPOLOGY, True, (*_chosen(reading), *ignored))
-    attempts = _attempts(reading)
+    attempts, ignored = _attempts(reading), (*ignored, *_mistakes(reading))
     if not attempts:
         return StageResult(Stage.TOPOLOGY, False if any(reading.events(NoDomain)) else None, (*_no_domain(reading), *ignored))
     return _failed(reading, attempts, ignored)
@@ -69,6 +71,13 @@ def _unresolved(reading: Reading) -> Iterator[Line]:
         known = sorted(reading.snapshot.surroundings.label_trees)
         listed = f"the topologies are {', '.join(known)}" if known else "there is no topology"
         yield Line(text, reason, {}, (Line(listed),) if reason == "TopologyNotFound" else ())
+
+
+def _mistakes(reading: Reading) -> Iterator[Line]:
+    """Say what is wrong with HyperNodes: a domain may have less room than was meant."""
+    problems = hypernode_problems(reading.snapshot.hypernodes, reading.snapshot.nodes)
+    for name, text in islice(problems.items(), MOST_DOMAINS):
+        yield Line(f"HyperNode {name}: {text}", "InvalidMembers", {"hypernode": name})
 
 
 # --- domains that did not do ---------------------------------------------------------------------------------------------

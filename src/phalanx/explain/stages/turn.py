@@ -49,7 +49,7 @@ def turn(reading: Reading) -> StageResult:
     if not served:
         return StageResult(Stage.TURN, True)
     is_cause = _would_have_quota(reading, served) and _would_fit(reading)
-    return StageResult(Stage.TURN, not is_cause, tuple(_behind(reading, served)))
+    return StageResult(Stage.TURN, not is_cause, tuple(_behind(reading, served)), is_cause=is_cause)
 
 
 def _passed_over(reading: Reading, verdict: Verdict) -> Line:

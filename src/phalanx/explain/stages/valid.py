@@ -125,7 +125,12 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _missing_names(gang: GangState, missing: int) -> list[str]:
-    """Return the names that the missing pods would have, where the others are numbered from 0."""
+    """Return the names that the missing pods would have, where the others are numbered from 0.
+
+    Those of roles and sub-groups have other names than their siblings, and those that were lost come back under their own.
+    """
+    if len(gang.gang.role_minima) > 1 or gang.gang.subgroups or any(task.task.status in LOST for task in gang.tasks):
+        return []
     found = [NUMBERED.fullmatch(task.task.name) for task in gang.tasks]
     matches = [match for match in found if match is not None]
     prefixes = {match[1] for match in matches}
