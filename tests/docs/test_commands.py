@@ -72,6 +72,7 @@ NOT_RUN = {
     "phalanx eta research/whisper --context staging": "needs a cluster",
     "phalanx simulate --workload philly:traces/philly,nodes=100": "needs a trace",
     "phalanx schedule --context my-cluster": "needs a cluster",
+    "phalanx explain research/whisper --context my-cluster": "needs a cluster",
     "phalanx schedule --context my-cluster -f train.yaml": "needs a cluster",
     "phalanx schedule --context my-cluster --profile kai": "needs a cluster",
     "phalanx schedule --context my-cluster --config volcano-scheduler.conf": "needs a cluster",

@@ -25,7 +25,6 @@ class ReasonEntry:
     example: str = ""
 
 
-OF_EVICTIONS = tuple(Reason(*row) for row in EVICTIONS)
 VERDICTS = (
     ReasonEntry(
         "BackedOff",
