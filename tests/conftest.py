@@ -23,6 +23,8 @@ settings.load_profile("fuzz" if os.environ.get("PHALANX_FUZZ") else "repeatable"
 
 GROUP = "controlplane"
 """Tests with ``pytest.mark.xdist_group("controlplane")`` talk to it."""
+OPERATORS = "operators"
+"""Those with ``pytest.mark.xdist_group("operators")`` have one of their own, with real operators beside it."""
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:  # Any: untyped there
@@ -35,18 +37,22 @@ class OneWorker(LoadScopeScheduling):  # type: ignore[misc]  # untyped there
 
     def _split_scope(self, nodeid: str) -> str:
         is_on_plane = "integration/" in nodeid or ("contract/" in nodeid and "[real" in nodeid)
-        return GROUP if is_on_plane else nodeid
+        return GROUP if is_on_plane else OPERATORS if "operators/" in nodeid else nodeid
+
+
+def _needs_programs(item: pytest.Item) -> bool:
+    return any(mark.args[0] in (GROUP, OPERATORS) for mark in item.iter_markers("xdist_group"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Try tests of the control plane again when they fail: a dozen programs share two cores, and some waits are too short then."""
     for item in items:
-        if any(mark.args == (GROUP,) for mark in item.iter_markers("xdist_group")):
+        if _needs_programs(item):
             item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=2))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    is_needed = any(mark.args == (GROUP,) for item in session.items for mark in item.iter_markers("xdist_group"))
+    is_needed = any(_needs_programs(item) for item in session.items)
     if is_needed and not session.config.option.collectonly:
         build()
 

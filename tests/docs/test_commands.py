@@ -40,12 +40,7 @@ OTHER_FENCES = {"yaml", "json", "python", "text"}
 COPIED = ("examples", "Makefile", "pyproject.toml", "constraints.txt", "scripts")
 
 NOT_RUN = {
-    "kubectl get -A -o yaml nodes,pods,podgroups.scheduling.volcano.sh,queues.scheduling.volcano.sh,"
-    "priorityclasses > cluster.yaml": "needs a cluster",
-    "kubectl get -A -o yaml nodes,pods,podgroups.scheduling.run.ai,queues.scheduling.run.ai,"
-    "priorityclasses > cluster.yaml": "needs a cluster",
     f"{SNAPSHOT_COMMAND} > cluster.yaml": "needs a cluster",
-    "kubectl get nodes,pods -A -o yaml > cluster.yaml": "needs a cluster",
     "kubectl get configmap volcano-scheduler-configmap -n volcano-system -o yaml | phalanx config check -": "needs a cluster",
     "kubectl --server http://127.0.0.1:PORT get pods -A": "needs kubectl",
     "kubectl --server http://127.0.0.1:PORT apply --server-side=false --validate=false -f job.yaml": "needs kubectl",
@@ -61,6 +56,7 @@ NOT_RUN = {
     "kubectl phalanx get gangs -A": "needs a cluster",
     "kubectl phalanx get gangs -n research -o wide --watch": "needs a cluster",
     "kubectl phalanx describe gang resnet -n research": "needs a cluster",
+    "kubectl phalanx explain research/resnet -f cluster.yaml": "needs the snapshot of a cluster",
     "phalanx run --kubeconfig ~/.kube/config --context staging --scheduler-name phalanx -v 2": "needs a cluster",
     "kubectl -n volcano-system scale deployment volcano-scheduler volcano-controllers --replicas 0": "needs a cluster",
     "phalanx run --scheduler-name volcano --config volcano-scheduler.conf": "needs a cluster",
@@ -73,9 +69,15 @@ NOT_RUN = {
     "phalanx run --config serving.yaml --scheduler-name serving --lease-name phalanx-serving "
     "--controllers -volcano-job": "needs a cluster",
     "phalanx run --lease-duration 6": "needs a cluster",
+    "phalanx eta research/whisper --context staging": "needs a cluster",
     "phalanx simulate --workload philly:traces/philly,nodes=100": "needs a trace",
-    "phalanx schedule -f cluster.yaml": "needs the snapshot of a cluster",
-    ".venv/bin/phalanx schedule -f cluster.yaml --config volcano-scheduler.conf": "needs the snapshot of a cluster",
+    "phalanx schedule --context my-cluster": "needs a cluster",
+    "phalanx explain research/whisper --context my-cluster": "needs a cluster",
+    "phalanx schedule --context my-cluster -f train.yaml": "needs a cluster",
+    "phalanx schedule --context my-cluster --profile kai": "needs a cluster",
+    "phalanx schedule --context my-cluster --config volcano-scheduler.conf": "needs a cluster",
+    ".venv/bin/phalanx schedule --context my-cluster --config volcano-scheduler.conf": "needs a cluster",
+    "kubectl phalanx schedule --context my-cluster": "needs a cluster",
 }
 """Commands in ```sh blocks, and why no test runs them."""
 

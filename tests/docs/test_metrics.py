@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from prometheus_client.registry import Collector
 
-from phalanx.explain.gang_status import OWN_CODES
+from phalanx.explain.reason_code import OWN_CODES
 from phalanx.live.metric_gauges import ReplacedGauge
 from phalanx.live.metrics import Metrics
 

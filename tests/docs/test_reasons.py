@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from phalanx.explain import node_reasons, reasons
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "phalanx"
 PAGE = (ROOT / "docs" / "reference" / "reasons.md").read_text()
@@ -69,7 +71,7 @@ def codes_of(title: str) -> list[str]:
 
 
 def test_every_verdict_is_on_the_page_and_nothing_else() -> None:
-    assert codes_of("Verdicts") == sorted(set(codes_given(VERDICTS)))
+    assert sorted(codes_of("Verdicts") + codes_of("Evictions")) == sorted(set(codes_given(VERDICTS)))
 
 
 @pytest.mark.parametrize(("title", "place_by_name"), [("Conditions", CONDITIONS), ("Events", EVENTS)])
@@ -88,3 +90,28 @@ def test_conditions_and_events_on_the_page_are_written_by_the_code() -> None:
 def test_every_code_has_a_sentence_and_stands_in_order(title: str) -> None:
     assert codes_of(title) == sorted(codes_of(title))
     assert all(row[2].endswith(".") for row in rows(title))
+
+
+def test_the_page_is_made_from_the_code() -> None:
+    assert reasons.page() == PAGE
+
+
+def test_every_verdict_says_what_helps() -> None:
+    assert all(item.remedy.endswith(".") for item in (*reasons.VERDICTS, *reasons.LACKS))
+    assert all(item.remedy.endswith(".") for item in node_reasons.ALL_NODE_REASONS)
+
+
+def test_every_reason_of_a_filter_has_a_code_and_a_phrase() -> None:
+    given = set(filter_reasons())
+    assert len(given) > 30
+    unknown = {reason for reason in given if node_reasons.node_reason(reason).code == node_reasons.NO_NODE_FITS}
+    assert unknown == set()
+
+
+def filter_reasons() -> Iterator[str]:
+    """Yield every text that begins like the reason of a filter."""
+    rooms = ("plugins", "kubernetes", "session")
+    files = (tree for file, tree in trees().items() if file.relative_to(SOURCE).parts[0] in rooms)
+    constants = (node.value for tree in files for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    texts = (value for value in constants if isinstance(value, str))
+    yield from (text for text in texts if text.startswith("node(s) ") and not text.endswith(" "))

@@ -102,3 +102,9 @@ def test_what_may_not_be_seen_is_an_error_that_says_so(desk: Desk) -> None:
 
 def test_kubectl_completes_what_is_typed(desk: Desk) -> None:
     assert desk.types("__complete", "phalanx", "get", "ga")[1] == "gangs\n:4\n"
+
+
+def test_kubectl_explains_a_gang_of_a_file(desk: Desk) -> None:
+    status, shown, complaint = desk.types("phalanx", "explain", "resnet", "-f", str(ROOT / "examples" / "deadlock"))
+    assert (status, complaint) == (3, "")
+    assert shown.startswith("research/resnet waits: 0 of 3 tasks fit; ")

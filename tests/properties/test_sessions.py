@@ -14,6 +14,7 @@ from phalanx.config.builtin import CATALOGUE
 from phalanx.config.volcano import read_policy
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.explain.answer import answer
+from phalanx.explain.failed_searches import failed_searches
 from phalanx.model.task_status import EVICTABLE, READY, Status
 from phalanx.session.cycle import close_session, open_session, run_cycle
 from phalanx.session.decision import Decisions
@@ -126,6 +127,17 @@ def test_every_gang_that_waits_says_why(seed: int) -> None:
     for outcome in decisions.outcomes:
         if any(task.status in (Status.PENDING, Status.PIPELINED) for task in outcome.state.tasks):
             assert groups[outcome.state.key]["why"]
+
+
+@settings(deadline=None, max_examples=150)
+@given(SEEDS)
+def test_causes_divide_the_nodes_that_refuse_a_task(seed: int) -> None:
+    session, decisions = decide(seed)
+    for outcome in decisions.outcomes:
+        for found in failed_searches(outcome, session.snapshot):
+            counts = found.search.error.counts
+            assert found.general is not None or sum(cause.nodes for cause in found.causes) == sum(counts.values())
+            assert all(cause.nodes and cause.code for cause in found.causes)
 
 
 @settings(deadline=None, max_examples=150)

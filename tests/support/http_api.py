@@ -11,7 +11,7 @@ import json
 import ssl
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 import yaml
+from aiohttp import web
 
 from phalanx.store.memory import MemoryStore
 from phalanx.web.api import Api
@@ -84,15 +85,45 @@ class Connection:
             connection.close()
 
 
+@dataclass(slots=True)
+class Gatekeeper:
+    """Stands before a server: refuses to list some resources, and notes what was asked for."""
+
+    hidden: Collection[str] = ()
+    """Resources by their plurals."""
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    """The method and path, with its query, of every request."""
+
+    @property
+    def middleware(self) -> Any:  # Any: aiohttp's type of it is long
+        """The gatekeeper as aiohttp wants it."""
+
+        @web.middleware
+        async def look(request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> web.StreamResponse:
+            self.asked.append((request.method, request.path_qs))
+            if request.path.rpartition("/")[2] not in self.hidden:
+                return await handler(request)
+            text = f'{request.path} is forbidden: User "guest" cannot list it'
+            return web.json_response({"kind": "Status", "reason": "Forbidden", "message": text, "code": 403}, status=403)
+
+        return look
+
+
 @contextmanager
-def served(store: MemoryStore, own: Mapping[str, Callable[[], Mapping[str, Any]]] | None = None) -> Iterator[Connection]:
+def served(
+    store: MemoryStore,
+    own: Mapping[str, Callable[[], Mapping[str, Any]]] | None = None,
+    gatekeeper: Gatekeeper | None = None,
+) -> Iterator[Connection]:
     """Serve a store over HTTP in a thread, and further documents; inside the block only requests may touch it."""
     loop = asyncio.new_event_loop()
     address: list[str] = []
     is_open, is_over = threading.Event(), asyncio.Event()
 
     async def serve() -> None:
-        async with serving(Api(store, own=own).application()) as url:
+        application = Api(store, own=own).application()
+        application.middlewares.extend([gatekeeper.middleware] if gatekeeper else ())
+        async with serving(application) as url:
             address.append(url)
             is_open.set()
             await is_over.wait()

@@ -182,6 +182,17 @@ EVICTABLE: tuple[type[hooks.Evictable], ...] = (
     PdbPlugin,
     CooldownPlugin,
 )
+WHY_PROTECTED: tuple[type[hooks.WhyProtected], ...] = (
+    GangPlugin,
+    PriorityPlugin,
+    ConformancePlugin,
+    DrfPlugin,
+    ProportionPlugin,
+    CapacityPlugin,
+    PdbPlugin,
+    CooldownPlugin,
+    TdmPlugin,
+)
 VICTIM_TASKS: tuple[type[hooks.VictimTasks], ...] = (PdbPlugin, TdmPlugin, ReschedulingPlugin)
 HYPERNODE_GRADIENTS: tuple[type[hooks.HyperNodeGradients], ...] = (NetworkTopologyAwarePlugin,)
 HYPERNODE_SCORES: tuple[type[hooks.HyperNodeScores], ...] = (NetworkTopologyAwarePlugin,)

@@ -222,7 +222,7 @@ def test_a_queue_that_has_all_it_deserves_is_passed_over() -> None:
     cycle = found.run_cycle()
     assert sorted(name for name, _ in cycle.binds) == ["x-0", "x-1", "y-0", "y-1"]
     assert events(found, "overused") == [
-        f"queue {name} is overused, ignore it (proportion: queue {name} has all it deserves)" for name in "ab"
+        f"queue {name} is overused, ignore it (proportion: queue {name} has all it deserves (2 of 2 cpu))" for name in "ab"
     ]
 
 

@@ -102,6 +102,32 @@ def test_a_gang_that_must_stay_together_clears_one_domain_only(policy: Policy) -
     assert list(evicted(cluster)) == ["one-0"]
 
 
+def racks_of_two() -> Cluster:
+    cluster = cluster_of(4, FEWEST)
+    cluster.submit(build.hypernode(f"s{n}", tier=1, members=[f"node-{2 * n}", f"node-{2 * n + 1}"]) for n in range(2))
+    return cluster.submit(build.hypernode("top", tier=2, members=["s0", "s1"], of="HyperNode"))
+
+
+def head_and_ring(ring: int) -> list[Document]:
+    """A head that may be anywhere, and a ring that must stay in one rack."""
+    policy = {"name": "ring", "subGroupSize": ring, "matchLabelKeys": ["ring"], "networkTopology": {"highestTierAllowed": 1}}
+    gang = [*urgent(ring, cpu=3, subGroupPolicy=[policy]), build.pod("urgent-head", group="urgent", cpu=1)]
+    gang[0]["spec"]["minMember"] = ring + 1
+    for pod in gang[1:-1]:
+        pod["metadata"]["labels"]["ring"] = "a"
+    return gang
+
+
+def test_a_sub_group_that_must_stay_in_a_tier_is_not_placed_across_it_beside_other_pods() -> None:
+    found = racks_of_two().submit(running("old", ["node-0"]), head_and_ring(3)).run_cycle()
+    assert (found.binds, list(found.decisions.evictions)) == ([], [])
+
+
+def test_room_for_a_sub_group_is_made_in_one_domain_of_its_tier() -> None:
+    cluster = racks_of_two().submit(running("one", ["node-0"]), running("two", ["node-2"]), running("kept", ["node-3"]))
+    assert list(evicted(cluster.submit(head_and_ring(2)))) == ["one-0"]
+
+
 def test_a_gang_whose_pods_must_not_preempt_waits() -> None:
     gang = urgent(1)
     gang[1]["spec"]["preemptionPolicy"] = "Never"

@@ -43,7 +43,7 @@ def test_a_stale_gang_is_told_how_long_it_has_and_what_it_needs() -> None:
     cycle = full(broken(ago=35)).run_cycle(now=NOW)
     assert cycle.why("train") == (
         "2 of 4 tasks run, below the minimum of 3 for 35 s; evicted in 25 s unless 1 more finds a place; "
-        "2 of 3 tasks fit; 1 more place for 2 cpu needed (queue 'default' has 4 of the cluster's 4 cpu)"
+        "2 of 3 tasks fit; 1 more place for 2 cpu needed (0 of 4 cpu are free, 2 needed)"
     )
     assert cycle.decisions.evictions == {}
 

@@ -1,11 +1,14 @@
 """Reclaim: queues that have less than they deserve take it back from those that have more."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from phalanx.actions.reclaim import ReclaimAction
+from phalanx.config.builtin import CATALOGUE
 from phalanx.errors import ConfigError
+from phalanx.session.cycle import run_cycle
 from phalanx.testing import build
 from phalanx.testing.build import Cluster, Document
 from tests.support import crowded_clusters as crowds
@@ -79,3 +82,13 @@ def test_protected_tasks_stay() -> None:
 def test_an_unknown_setting_is_named() -> None:
     with pytest.raises(ConfigError, match="'reclaim', argument 'victims': unknown setting"):
         ReclaimAction({"victims": "fewest"})
+
+
+def test_a_hierarchy_of_shares_counts_gangs_that_the_session_does_not_look_at() -> None:
+    hierarchy = {"name": "drf", "enableHierarchy": True}
+    policy = build.policy([["gang", hierarchy], ["predicates", "nodeorder"]], "allocate, reclaim")
+    cluster = build.cluster(nodes=1, policy=policy, cpu=4).submit(queue("greedy", 1), queue("patient", 2))
+    snapshot = cluster.submit(gang("old", "greedy", ["node-0"] * 4), gang("new", "patient", [""])).objects.snapshot(0.0)
+    settled = replace(snapshot, active=tuple(key for key in snapshot.active if key == "default/new"))
+    found = [run_cycle(seen, policy, CATALOGUE) for seen in (snapshot, settled)]
+    assert found[0].evictions.keys() == found[1].evictions.keys()

@@ -67,17 +67,16 @@ def test_a_server_that_was_typed_comes_first(desk: Desk, is_plugin: bool) -> Non
     assert desk.chosen(is_plugin=is_plugin, **typed) == "1"
 
 
-def test_the_environment_comes_next(desk: Desk) -> None:
+def test_a_kubeconfig_or_a_context_that_was_typed_comes_next(desk: Desk) -> None:
     with_everything(desk)
-    assert desk.chosen(context="there") == "2"
-
-
-def test_then_a_kubeconfig_or_a_context_that_was_typed(desk: Desk) -> None:
-    with_everything(desk)
-    del desk.environment["PHALANX_SERVER"]
     assert desk.chosen(kubeconfig=desk.kubeconfig("other", 8)) == "8"
     assert desk.chosen(kubeconfig=desk.kubeconfig("other", 8), context="there") == "9"
     assert desk.chosen(context="there") == "6"
+
+
+def test_then_the_server_of_the_environment(desk: Desk) -> None:
+    with_everything(desk)
+    assert desk.chosen() == "2"
 
 
 def test_then_the_kubeconfig_of_the_environment_if_it_is_there(desk: Desk) -> None:

@@ -41,7 +41,7 @@ def test_the_table_shows_gangs_placements_and_reasons() -> None:
         "GANG       QUEUE    STATUS  MIN  PLACED  RUNNING  WHY\n"
         "default/a  default  Starts    2       2        0\n"
         "default/b  default  Waits     2       0        0  0 of 2 tasks fit; 2 more places for 1 nvidia.com/gpu needed"
-        " (queue 'default' has 2 of the cluster's 2 nvidia.com/gpu)\n"
+        " (0 of 2 nvidia.com/gpu are free, 2 needed)\n"
         "\n"
         "PLACEMENTS\n"
         "default/a  node-0 ×2\n"
@@ -80,9 +80,9 @@ def test_several_paths_make_one_cluster(arguments: tuple[str, ...], tmp_path: Pa
 
 
 def test_what_is_skipped_is_noted_on_stderr() -> None:
-    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}
-    result = stdin(cluster(json.loads(ONE)["items"], deployment))
-    assert result.stderr == "note: skipped what a session does not read: 1 Deployment.apps\n"
+    ingress = {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": "d"}}
+    result = stdin(cluster(json.loads(ONE)["items"], ingress))
+    assert result.stderr == "note: skipped what a session does not read: 1 Ingress.networking.k8s.io\n"
     assert "note" not in result.stdout
 
 
@@ -113,7 +113,8 @@ def test_a_broken_group_is_told_so() -> None:
 def test_empty_stdin_says_what_to_pipe_into_it() -> None:
     result = stdin("")
     assert result.exit_code == 1
-    assert result.stderr.startswith("error: stdin: no objects in it; a snapshot of a cluster is printed by: kubectl get ")
+    assert result.stderr.startswith("error: stdin: no objects in it; 'phalanx schedule --context NAME' reads a live cluster itself")
+    assert "a snapshot of one is printed by: kubectl get " in result.stderr
 
 
 # --- settings ------------------------------------------------------------------------------------------------------------
@@ -287,7 +288,7 @@ def test_the_exit_status_says_whether_every_gang_has_its_minimum(given: str, sta
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ((), "nothing to read: name files or folders with -f, or stdin with -f -"),
+        ((), "nothing to read: name a cluster with --context or --server, files or folders with -f, or stdin with -f -"),
         (("-f", "-", "-f", "-"), "stdin can be read only once: one '-' at most"),
         (("-f", "-", "--config", "-"), "stdin can be read only once: one '-' at most"),
         (("--batch", "-f", "a.yaml"), "--batch takes no other option: each request brings its own objects, config and now"),

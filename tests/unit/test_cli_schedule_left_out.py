@@ -151,19 +151,24 @@ def test_pods_of_a_group_that_was_rejected_are_left_out() -> None:
     assert "does not exist" not in table
 
 
+TRY = "; 'phalanx try -f' decides on those that its controller would create"
+
+
 @pytest.mark.parametrize(
     ("api", "kind", "who"),
     [
-        ("batch.volcano.sh/v1alpha1", "Job", "'phalanx simulate' creates them"),
-        ("batch/v1", "Job", "nothing here creates them; add them to the input"),
-        ("apps/v1", "StatefulSet", "nothing here creates them; add them to the input"),
-        ("kubeflow.org/v1", "PyTorchJob", "nothing here creates them; add them to the input"),
+        ("batch.volcano.sh/v1alpha1", "Job", f"{TRY}, and 'phalanx simulate' creates them"),
+        ("batch/v1", "Job", TRY),
+        ("apps/v1", "StatefulSet", TRY),
+        ("kubeflow.org/v1", "PyTorchJob", TRY),
+        ("trainer.kubeflow.org/v1alpha1", "TrainJob", ", and nothing here creates them; add them to the input"),
+        ("batch/v1", "CronJob", ", and nothing here creates them; add them to the input"),
     ],
 )
 def test_an_owner_without_pods_is_left_out(api: str, kind: str, who: str) -> None:
     template = {"spec": {"schedulerName": "volcano"}}
     assert left(answer(owner(api, kind, template=template))) == {
-        f"{kind} default/train": ("NoPods", f"no pods of it are in the input, and {who}")
+        f"{kind} default/train": ("NoPods", f"no pods of it are in the input{who}")
     }
     assert schedule(owner(api, kind, template=template)).exit_code == 3
 
@@ -184,3 +189,16 @@ def test_a_simulation_names_the_gangs_that_never_started_in_its_last_line() -> N
     result = CliRunner().invoke(main, ["simulate", "-", "--until", "1m"], input=given)
     assert result.exit_code == 0
     assert result.stdout.splitlines()[-1] == "phalanx: 1 of 2 gangs never started: default/large"
+
+
+def test_a_pod_that_names_two_groups_is_left_out_for_that_whichever_group_came_first() -> None:
+    several = pod("train-0", "volcano", group="train")
+    several["spec"]["schedulingGroup"] = {"podGroupName": "other"}
+    other = {
+        "apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": {"name": "other", "namespace": "default"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": 1}}},
+    }  # fmt: skip
+    result = schedule(build.pod_group("train"), several, other, more=("-o", "json"))
+    reason, message = left(json.loads(result.stdout))["Pod default/train-0"]
+    assert (result.exit_code, reason) == (3, "TwoGroups")
+    assert message.startswith("it belongs to two groups, default/train (volcano) and default/other (native)")

@@ -26,7 +26,7 @@ def test_the_module_of_a_program_pins_its_version_and_every_sum(program: Program
 
 
 def test_the_parts_of_kubernetes_are_those_of_its_release() -> None:
-    text = (MODULES / "kubernetes" / "go.mod").read_text()
+    text = (MODULES / "controlplane" / "kubernetes" / "go.mod").read_text()
     replaced = re.findall(r"^\t(\S+) => (\S+) (\S+)$", text, re.MULTILINE)
     assert len(replaced) > 30
     assert {(old == new, version) for old, new, version in replaced} == {(True, KUBERNETES.replace("v1.", "v0."))}

@@ -300,6 +300,20 @@ def volume_objects() -> list[Document]:
     return [claim, kind, pod]
 
 
+def test_claims_and_volumes_that_are_lost_or_going_away_are_known_as_such() -> None:
+    claim = volume_objects()[0]
+    volume: Document = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "disk"}}
+    for document in (claim, volume):
+        document["metadata"]["deletionTimestamp"] = "2026-01-01T12:00:00Z"
+    known = snapshot_of(claim, volume).surroundings
+    assert known.volume_claims["default/data"].is_deleting
+    assert known.volumes["disk"].is_deleting
+    assert snapshot_of({**claim, "status": {"phase": "Lost"}}).surroundings.volume_claims["default/data"].is_lost
+    plain = snapshot_of(*volume_objects()).surroundings.volume_claims["default/data"]
+    assert not plain.is_deleting
+    assert not plain.is_lost
+
+
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0), (2, 0, 1)])
 def test_a_pod_with_a_volume_takes_a_slot_whatever_comes_first(order: tuple[int, ...]) -> None:
     documents = volume_objects()

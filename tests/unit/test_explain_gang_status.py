@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from phalanx.explain.gang_status import gang_status, reason_code
+from phalanx.explain.gang_status import gang_status
 from phalanx.explain.gangs import gang_list
+from phalanx.explain.reason_code import reason_code
 from phalanx.model.task_status import Status
-from phalanx.state.gang_state import GangState
 from phalanx.testing import build
 from phalanx.testing.build import Document, policy
 
@@ -17,20 +17,25 @@ INQUEUE, TINY = build.pod_group("bert", min_member=1, phase="Inqueue"), build.qu
 GATE: Document = {"schedulingGates": [{"name": "example.com/wait"}]}
 
 
-def code_of(gang: GangState) -> str:
-    return reason_code(gang, gang_status(gang))
+def with_spec(**spec: Any) -> list[Document]:
+    return [build.pod_group("bert"), build.pod("bert-0", group="bert", cpu=1, spec=spec)]
 
 
 def code_in(*documents: Any, chosen: Any = PLAIN, **offers: Any) -> str:
     cluster = build.cluster(nodes=2, policy=chosen, **offers).submit(*documents)
-    return code_of(cluster.run_cycle().decisions.outcomes[0].state)
+    return reason_code(cluster.run_cycle().decisions.outcomes[0], cluster.objects.snapshot(0.0))
 
 
 @pytest.mark.parametrize(
     ("gang", "chosen", "code"),
     [
         (build.gang("bert", tasks=2, cpu=4), PLAIN, ""),
-        (build.gang("bert", tasks=2, cpu=40), PLAIN, "NoNodeFits"),
+        (build.gang("bert", tasks=2, cpu=40), PLAIN, "TooLarge"),
+        (build.gang("bert", tasks=3, cpu=8), PLAIN, "InsufficientResources"),
+        (build.gang("bert", tasks=3, cpu=5), PLAIN, "ScatteredResources"),
+        (build.gang("bert", tasks=9, cpu=2), WITH_QUEUES, "InsufficientResources"),
+        (with_spec(nodeSelector={"disk": "ssd"}), PLAIN, "NodeSelectorMismatch"),
+        (with_spec(volumes=[{"persistentVolumeClaim": {"claimName": "data"}}]), PLAIN, "VolumeClaimNotFound"),
         ([build.pod_group("bert", min_member=2)], PLAIN, "NoPods"),
         (build.gang("bert", tasks=2, min_member=3, cpu=1), PLAIN, "NotEnoughTasks"),
         (build.gang("bert", queue="nowhere", cpu=1), PLAIN, "QueueNotFound"),
@@ -51,11 +56,12 @@ def test_a_gang_that_was_not_tried_says_so() -> None:
 
 def test_a_gang_that_is_evicted_or_pipelined_says_so() -> None:
     group, pod = build.pod_group("bert", phase="Running"), build.pod("bert-0", group="bert", on="node-0", cpu=1)
-    outcome = build.cluster(policy=PLAIN).submit(group, pod).run_cycle().decisions.outcomes[0].state
-    outcome.move(outcome.tasks[0], Status.RELEASING)
-    assert code_of(outcome) == "Evicted"
-    outcome.move(outcome.tasks[0], Status.PIPELINED)
-    assert code_of(outcome) == "Pipelined"
+    cluster = build.cluster(policy=PLAIN).submit(group, pod)
+    outcome, snapshot = cluster.run_cycle().decisions.outcomes[0], cluster.objects.snapshot(0.0)
+    outcome.state.move(outcome.state.tasks[0], Status.RELEASING)
+    assert reason_code(outcome, snapshot) == "Evicted"
+    outcome.state.move(outcome.state.tasks[0], Status.PIPELINED)
+    assert reason_code(outcome, snapshot) == "Pipelined"
 
 
 @pytest.mark.parametrize(("phase", "status"), [("Running", "Empty"), ("Inqueue", "Empty"), ("Pending", "Waits")])

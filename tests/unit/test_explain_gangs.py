@@ -99,3 +99,11 @@ def test_all_views_of_a_group_with_sub_groups_show_the_same_minimum() -> None:
     assert [item["minimum"] for item in book.documents(world.look()[0])["items"]] == [3]
     cluster = kai.cluster().submit(documents)
     assert [row.minimum for row in gang_rows(cluster.objects.snapshot(0.0), cluster.run_cycle().decisions)] == [3]
+
+
+def test_the_reason_of_a_gang_is_the_code_that_metrics_have() -> None:
+    cluster = build.cluster(nodes=1, policy=build.policy([["gang", "predicates"]])).submit(build.gang("train", cpu=80))
+    snapshot, book = cluster.objects.snapshot(0.0), GangBook()
+    book.note(snapshot, cluster.run_cycle().decisions, {})
+    (gang,) = book.documents(snapshot)["items"]
+    assert (gang["reason"], gang["why"][:16]) == ("TooLarge", "0 of 1 tasks fit")

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from phalanx.config.policies import policy_of_profile
-from phalanx.explain.reason_text import general_obstacle, node_obstacles, request_text
+from phalanx.explain.node_causes import node_text, search_of
+from phalanx.explain.reason_text import general_obstacle, request_text
 from phalanx.state.verdict import FitError, Verdict
 from phalanx.testing import build
 from tests.support import kai_objects as kai
@@ -58,7 +59,8 @@ def test_a_gang_that_has_ended_has_no_reason_to_wait() -> None:
 
 def test_missing_nodes_are_counted_by_what_they_lack() -> None:
     assert why(build.gang("train", tasks=4, gpus=1, cpu=2), gpus=1) == (
-        "3 of 4 tasks fit; 1 more place for 1 nvidia.com/gpu, 2 cpu needed (3 nodes: 3 lack nvidia.com/gpu)"
+        "3 of 4 tasks fit; 1 more place for 1 nvidia.com/gpu, 2 cpu needed"
+        " (3 nodes: 3 lack nvidia.com/gpu (3 of 3 are free, 4 needed))"
     )
 
 
@@ -66,7 +68,7 @@ def test_different_obstacles_are_named_apart() -> None:
     tainted = build.node("b", gpus=8, spec={"taints": [{"key": "team", "effect": "NoSchedule"}]})
     assert why(build.node("a"), tainted, build.gang("train", tasks=2, gpus=1), nodes=0) == (
         "0 of 2 tasks fit; 2 more places for 1 nvidia.com/gpu needed"
-        " (2 nodes: 1 lacks nvidia.com/gpu, 1 has a taint that is not tolerated)"
+        " (2 nodes: 1 has the untolerated taint team:NoSchedule, 1 lacks nvidia.com/gpu (not offered))"
     )
 
 
@@ -77,7 +79,7 @@ def test_a_cluster_without_nodes_says_so() -> None:
 
 def test_a_full_cluster_is_not_blamed_on_the_queue() -> None:
     assert with_queues(build.gang("train", tasks=4, gpus=1), gpus=3) == (
-        "3 of 4 tasks fit; 1 more place for 1 nvidia.com/gpu needed (queue 'default' then has 3 of the cluster's 3 nvidia.com/gpu)"
+        "3 of 4 tasks fit; 1 more place for 1 nvidia.com/gpu needed (3 of 3 nvidia.com/gpu are free, 4 needed)"
     )
 
 
@@ -203,7 +205,8 @@ def test_promised_room_is_said_to_be_in_use_still() -> None:
 
 def test_a_gang_with_its_minimum_says_what_its_other_tasks_wait_for() -> None:
     assert why(build.gang("train", tasks=5, min_member=3, gpus=1), gpus=1) == (
-        "starts with its minimum of 3; 2 more tasks wait: no place for 1 nvidia.com/gpu (3 nodes: 3 lack nvidia.com/gpu)"
+        "starts with its minimum of 3; 2 more tasks wait: no place for 1 nvidia.com/gpu"
+        " (3 nodes: 3 lack nvidia.com/gpu (0 of 3 are free, 1 needed))"
     )
 
 
@@ -212,7 +215,7 @@ def test_a_gang_that_ran_before_runs_with_what_it_has() -> None:
     running = [build.pod(f"train-{number}", group="train", on="node-0", gpus=1) for number in range(2)]
     assert why(group, *running, build.pod("train-2", group="train", gpus=1), nodes=1, gpus=2) == (
         "runs with 2 of 3 tasks, its minimum is 1; 1 more task waits:"
-        " no place for 1 nvidia.com/gpu (1 node: 1 lacks nvidia.com/gpu)"
+        " no place for 1 nvidia.com/gpu (1 node: 1 lacks nvidia.com/gpu (0 of 2 are free, 1 needed))"
     )
 
 
@@ -233,7 +236,7 @@ def test_tasks_that_fit_a_network_domain_one_by_one_only_name_the_domain() -> No
     others = [build.pod("other", on="node-0", cpu=4)]
     assert why(fabric, gang, others, policy=TOPOLOGY, nodes=2) == (
         "1 of 2 tasks fit in one HyperNode of tier 1 or narrower;"
-        " 1 more place for 6 cpu needed (in HyperNode leaf: 2 nodes: 2 lack cpu)"
+        " 1 more place for 6 cpu needed (in HyperNode leaf: 2 nodes: 2 lack cpu (12 of 16 are free, in parts for 1 task))"
     )
 
 
@@ -250,11 +253,14 @@ def test_an_evicted_gang_says_how_much_of_it_has_to_go() -> None:
 @pytest.mark.parametrize(
     ("spec", "reason"),
     [
-        ({"nodeSelector": {"gpu": "h100"}}, "3 do not match the node selector or affinity"),
-        ({"containers": [{"ports": [{"hostPort": 80}], "resources": {"requests": {"cpu": 1}}}]}, "3 have its port taken"),
+        ({"nodeSelector": {"gpu": "h100"}}, "3 do not match the nodeSelector gpu=h100 (no node has the label gpu)"),
+        (
+            {"containers": [{"ports": [{"hostPort": 80}], "resources": {"requests": {"cpu": 1}}}]},
+            "3 have host port 80 taken (by tasks placed in this session; one fits per node)",
+        ),
         (
             {"topologySpreadConstraints": [{"topologyKey": "zone", "labelSelector": {}}]},
-            "3 have no label that its spread needs",
+            "3 have no label zone, which its spread needs",
         ),
         ({"volumes": [{"persistentVolumeClaim": {"claimName": "data"}}]}, "volume claim 'data' does not exist"),
         ({"resourceClaims": [{"name": "gpu", "resourceClaimName": "h100"}]}, "device claim 'default/h100' does not exist"),
@@ -283,7 +289,10 @@ def test_what_filters_say_is_put_into_plain_words(spec: dict[str, Any], reason: 
     ],
 )
 def test_reasons_of_nodes_follow_their_number_and_unknown_ones_stay(counts: dict[str, int], sentence: str) -> None:
-    assert node_obstacles(FitError(sum(counts.values()), counts)) == sentence
+    cluster = build.cluster(nodes=3).submit(build.gang("train", cpu=1))
+    outcome, snapshot = cluster.run_cycle().decisions.outcomes[0], cluster.objects.snapshot(0.0)
+    error = FitError(sum(counts.values()), counts)
+    assert node_text(search_of(outcome, outcome.state.tasks[0], error, snapshot)) == sentence
 
 
 @pytest.mark.parametrize(
@@ -326,7 +335,7 @@ def test_a_gang_of_which_a_part_starts_says_that_nothing_holds_it_together() -> 
     assert len(cluster.run_cycle().binds) == 2
     assert cluster.why("train") == (
         "2 of 3 tasks are placed without the rest, since no plugin of the configuration holds gangs together; "
-        "2 of 3 tasks fit; 1 more place for 1 cpu needed (2 nodes: 2 lack cpu)"
+        "2 of 3 tasks fit; 1 more place for 1 cpu needed (2 nodes: 2 lack cpu (0 of 2 are free, 1 needed))"
     )
 
 

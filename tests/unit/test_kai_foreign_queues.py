@@ -125,7 +125,7 @@ def test_a_gang_whose_queue_does_not_exist_is_told_what_to_create() -> None:
 def test_a_gang_of_another_dialect_is_told_what_is_wrong_with_the_nodes() -> None:
     found = cluster().submit(kai.queue("default", parent="", quota=-1))
     old = kai.gang("old", gpus=4, queue="default", on="node-0", preemptibility="non-preemptible")
-    sentence = "1 of 2 tasks fit; no place for 4 nvidia.com/gpu (2 nodes: 2 lack nvidia.com/gpu)"
+    sentence = "1 of 2 tasks fit; no place for 4 nvidia.com/gpu (2 nodes: 2 lack nvidia.com/gpu (4 of 8 are free, 8 needed))"
     assert found.submit(old, coscheduled(gpus=4)).run_cycle().why("plain").startswith(sentence)
     old = [build.pod_group("old", phase="Running"), build.pod("old-0", group="old", on="node-0", gpus=4)]
     found = cluster().submit(*old, build.gang("team", tasks=2, gpus=4))

@@ -37,7 +37,8 @@ def test_the_gate_is_the_fair_share_of_the_leaf() -> None:
     leaf = queue("poor", fair=2, holds=1)
     assert gate_verdict(Reclaimer(leaf, GPU)).ok
     verdict = gate_verdict(Reclaimer(leaf, gpus(1.01)))
-    assert (verdict.reason, verdict.numbers) == ("OverFairShare", {"queue": "poor"})
+    numbers = {"queue": "poor", "resource": "gpu", "allocated": 1, "fair_share": 2, "requested": 1.01}
+    assert (verdict.reason, verdict.numbers) == ("OverFairShare", numbers)
 
 
 def test_the_gate_holds_jobs_that_cannot_be_preempted_to_the_quota() -> None:
@@ -50,7 +51,8 @@ def test_the_gate_holds_jobs_that_cannot_be_preempted_to_the_quota() -> None:
 def test_a_queue_above_its_share_gives_until_it_has_its_share() -> None:
     assert judge(pair(), "poor", {"rich": [GPU, GPU]}, chunk=gpus(2)).ok
     verdict = judge(pair(), "poor", {"rich": [GPU, GPU, GPU]}, chunk=gpus(2))
-    assert (verdict.reason, verdict.numbers) == ("VictimWithinShare", {"queue": "rich", "victim": "rich"})
+    numbers = {"queue": "rich", "victim": "rich", "resource": "gpu", "allocated": 2, "share": 2}
+    assert (verdict.reason, verdict.numbers) == ("VictimWithinShare", numbers)
 
 
 def test_a_unit_is_judged_before_it_goes() -> None:
@@ -89,7 +91,9 @@ def test_queues_are_compared_where_their_lines_part() -> None:
     assert diverging_ancestors(tree.by_name["leaf"], tree.by_name["other"]) == (left, right)
     assert judge(tree, "other", {"leaf": [GPU]}).ok
     left.deserved = (-1, -1, 4)
-    assert judge(tree, "other", {"leaf": [GPU]}).numbers == {"queue": "left", "victim": "leaf"}
+    assert judge(tree, "other", {"leaf": [GPU]}).numbers == {
+        "queue": "left", "victim": "leaf", "resource": "gpu", "allocated": 4, "share": 4,
+    }  # fmt: skip
 
 
 def test_losses_of_two_leaves_add_up_on_the_side_they_share() -> None:

@@ -40,7 +40,9 @@ def test_a_gang_is_told_how_many_pods_would_fit() -> None:
         f"Additional pods cannot be scheduled due to: {NO_GPUS}",
     )
     assert cycle.phase("train") == "Pending"
-    assert cycle.why("train") == "4 of 5 tasks fit; no place for 1 nvidia.com/gpu, 1 cpu (2 nodes: 2 lack nvidia.com/gpu)"
+    assert cycle.why("train") == (
+        "4 of 5 tasks fit; no place for 1 nvidia.com/gpu, 1 cpu (2 nodes: 2 lack nvidia.com/gpu (4 of 4 are free, 5 needed))"
+    )
 
 
 def test_a_single_pod_is_named() -> None:

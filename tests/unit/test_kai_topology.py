@@ -102,7 +102,7 @@ def test_a_level_that_is_not_there_keeps_only_its_own_job_waiting(is_required: b
     broken = kai.gang("train", tasks=2, gpus=1, **wants("block", required=is_required))
     cycle = cluster().submit(broken, kai.gang("other", gpus=1)).run_cycle()
     assert [name for name, _ in cycle.binds] == ["other-0"]
-    assert cycle.why("train") == "topology net has no such level; its levels are: zone, rack"
+    assert cycle.why("train") == "topology net has no level 'block'; its levels are: zone, rack"
 
 
 def test_a_topology_that_is_not_there_is_named() -> None:

@@ -92,7 +92,7 @@ def test_a_gang_that_a_session_left_out_still_counts(metrics: Metrics) -> None:
     snapshot, decisions = decided(cluster)
     metrics.note(snapshot, decisions)
     metrics.note(snapshot, Decisions())
-    assert value(metrics, "phalanx_pending_gangs", queue="default", reason="NoNodeFits") == 1
+    assert value(metrics, "phalanx_pending_gangs", queue="default", reason="TooLarge") == 1
 
 
 def test_a_gang_has_started_when_its_last_bind_is_through(metrics: Metrics, clock: _Clock) -> None:

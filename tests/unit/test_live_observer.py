@@ -11,7 +11,9 @@ import yaml
 from click.testing import CliRunner, Result
 
 from phalanx.cli import main
+from phalanx.cli.get_eta import with_eta
 from phalanx.cli.kubectl_complete import complete
+from phalanx.errors import Forbidden
 from phalanx.live.observer import Observer
 from phalanx.model.kinds import EVENT, Document
 from phalanx.scheduling.events import EventRecorder, SessionEvents
@@ -130,8 +132,42 @@ def test_get_shows_the_gangs_of_the_namespace_of_the_context(inside: Inside, tmp
     assert here[1].startswith("resnet  volcano  default  Waits   3    0       0 ")
     assert "0 of 3 tasks fit; 3 more places for 1 nvidia.com/gpu" in here[1]
     assert everywhere[0].split()[:2] == ["NAMESPACE", "NAME"]
-    assert everywhere[0].split()[-3:] == ["REASON", "AGE", "WHY"]
+    assert everywhere[0].split()[-4:] == ["REASON", "ETA", "AGE", "WHY"]
     assert [line.split()[1] for line in bare] == ["bert", "resnet", "lost"]
+
+
+def test_wide_shows_when_gangs_start_if_anybody_knows(inside: Inside, tmp_path: Path) -> None:
+    """A gang that has started needs no estimate, one behind a gang of unknown duration gets none, one with room starts now."""
+    path = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups/bert"
+    patch = {"metadata": {"annotations": {"phalanx.dev/duration": "2h"}}}
+    inside.world.load(elsewhere(worlds.gang("tiny", cpu=1)))
+    with served(inside.world.store) as connection:
+        unknown = run(connection, tmp_path, "get", "gangs", "-A", "-o", "wide").stdout
+        connection.ask("PATCH", path, patch, form="application/merge-patch+json")
+        known = run(connection, tmp_path, "get", "gangs", "-A", "-o", "wide").stdout
+        data = run(connection, tmp_path, "get", "gangs", "resnet", "-o", "json").stdout
+    assert etas(unknown) == {"bert": "-", "lost": "?", "resnet": "?", "tiny": "1s"}
+    assert etas(known) == {"bert": "-", "lost": "?", "resnet": "1h59m", "tiny": "1s"}
+    assert '"eta"' not in data
+
+
+def etas(shown: str) -> dict[str, str]:
+    """Return the column ETA by gang."""
+    header, *lines = shown.splitlines()
+    return {line.split()[1]: line[header.index("ETA") :].split()[0] for line in lines}
+
+
+class MayReadNothing:
+    """A client whom the server refuses everything."""
+
+    async def document(self, path: str) -> None:
+        raise Forbidden(f"{path} is forbidden")
+
+
+def test_wide_works_for_those_who_may_not_read_the_cluster() -> None:
+    gangs = [{"metadata": {"namespace": "ml", "name": name}, "status": name} for name in ("Waits", "Runs")]
+    found = asyncio.run(with_eta(MayReadNothing(), gangs))  # type: ignore[arg-type]  # it is asked for nothing else
+    assert [gang["eta"] for gang in found] == ["?", "-"]
 
 
 def test_the_shell_completes_names_with_those_that_are_there(inside: Inside, tmp_path: Path) -> None:
@@ -151,8 +187,9 @@ def test_describe_says_what_a_gang_is_and_why_it_waits(inside: Inside, tmp_path:
         shown = run(connection, tmp_path, "describe", "gang", "resnet").stdout
         elsewhere = run(connection, tmp_path, "describe", "bert").stderr
     lines = [" ".join(line.split()) for line in shown.splitlines()]
-    assert {"Gang: resnet", "Dialect: volcano", "Status: Waits", "Reason: NotEnoughResources"} <= set(lines)
+    assert {"Gang: resnet", "Dialect: volcano", "Status: Waits", "Reason: InsufficientResources"} <= set(lines)
     assert any(line.startswith("Why: 0 of 3 tasks fit") for line in lines)
+    assert "For more: kubectl phalanx explain research/resnet" in lines
     assert "POD STATUS NODE REASON" in lines
     assert "resnet-0 Pending Unschedulable: 0/3 nodes are available" in lines
     assert "resnet-1 Pending" in lines

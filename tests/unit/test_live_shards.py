@@ -100,7 +100,9 @@ def test_listeners_hear_of_the_whole_cluster_once_in_each_session() -> None:
 def test_gauges_count_what_waits_in_all_shards() -> None:
     async def story(scene: Scene) -> None:
         await scene.session()
-        assert {"podgroup_waiting_pods 4.0", 'phalanx_pending_gangs{queue="a",reason="NoNodeFits"} 2.0'} <= set(scene.metrics())
+        assert {"podgroup_waiting_pods 4.0", 'phalanx_pending_gangs{queue="a",reason="InsufficientResources"} 2.0'} <= set(
+            scene.metrics()
+        )
 
     play(story)
 

@@ -34,8 +34,19 @@ from phalanx.controllers.volcano_job.controller import SECRET
 from phalanx.dialects.cluster import kinds_read
 from phalanx.manifests.definitions import DEFINITIONS
 from phalanx.manifests.install_settings import InstallSettings
-from phalanx.manifests.permissions import NODE_METRICS, READ, SESSIONS, SSH, TABLE, Permission, permissions
-from phalanx.manifests.roles import edit_rules, lease_rules, role_documents, rules_of, scheduler_rules, ssh_rules, view_rules
+from phalanx.manifests.permissions import NODE_METRICS, READ, SESSIONS, SSH, TABLE, Permission, kinds_listed, permissions
+from phalanx.manifests.roles import (
+    edit_rules,
+    lease_rules,
+    reader_documents,
+    reader_rules,
+    role_documents,
+    rules_of,
+    scheduler_rules,
+    ssh_rules,
+    user,
+    view_rules,
+)
 from phalanx.model.kinds import POD, Document, Kind, kind_of
 from phalanx.sim.sshkeys import pair_for
 
@@ -237,3 +248,23 @@ def test_a_reservation_pod_may_write_on_pods_of_its_namespace_and_nothing_else()
     assert [(item["kind"], item.get("rules")) for item in roles] == [
         ("ServiceAccount", None), ("Role", [{"apiGroups": [""], "resources": ["pods"], "verbs": ["patch"]}]), ("RoleBinding", None),
     ]  # fmt: skip
+
+
+def test_a_reader_may_list_what_scheduling_depends_on_and_change_nothing() -> None:
+    allowed = set(granted(reader_rules()))
+    assert {("list", f"{kind.group}/{kind.plural}") for kind in (*kinds_read(), *kinds_listed())} <= allowed
+    assert {verb for verb, _ in allowed} == {"get", "list"}
+    assert not [resource for _, resource in allowed if resource.endswith(("/secrets", "/configmaps", "/events", "/*"))]
+
+
+def test_a_reader_is_bound_to_those_who_are_named() -> None:
+    role, binding = reader_documents([user("ada")])
+    assert (binding["roleRef"]["name"], binding["subjects"][0]["name"]) == (role["metadata"]["name"], "ada")
+    assert [item["kind"] for item in reader_documents()] == ["ClusterRole"]
+
+
+@pytest.mark.parametrize("account", ["ci", "a:b:c", ":ci"])
+def test_a_service_account_without_a_namespace_is_refused(account: str) -> None:
+    answer = CliRunner().invoke(main, ["manifests", "reader", "--service-account", account])
+    assert answer.exit_code == 2
+    assert "write NAMESPACE:NAME, such as default:ci" in answer.stderr

@@ -62,7 +62,8 @@ def test_a_gang_waits_for_a_member_without_requests_that_no_node_takes(profile: 
     found = answer(nodes(), gang(*two_workers(), member("launcher", spec=NOWHERE)), profile=profile)
     assert bound(found) == []
     assert why(found) == (
-        "2 of 3 tasks fit; 1 more place for a pod without requests needed (2 nodes: 2 do not match the node selector or affinity)"
+        "2 of 3 tasks fit; 1 more place for a pod without requests needed"
+        " (2 nodes: 2 do not match the nodeSelector disk=optane (no node has the label disk))"
     )
 
 
@@ -71,7 +72,8 @@ def test_a_gang_of_which_nobody_asks_for_anything_waits_as_a_whole(profile: str)
     found = answer(nodes(), gang(member("a"), member("b"), member("c", spec=NOWHERE)), profile=profile)
     assert bound(found) == []
     assert why(found) == (
-        "2 of 3 tasks fit; 1 more place for a pod without requests needed (2 nodes: 2 do not match the node selector or affinity)"
+        "2 of 3 tasks fit; 1 more place for a pod without requests needed"
+        " (2 nodes: 2 do not match the nodeSelector disk=optane (no node has the label disk))"
     )
 
 

@@ -60,7 +60,8 @@ def test_an_optimistic_gang_keeps_the_places_that_it_found() -> None:
     assert held(there) == {"train-0": "node-0", "train-1": "node-1"}
     assert set(worlds.phases(there.store).values()) == {"Pending"}
     assert there.reasons()["default/train"] == (
-        "2 of 3 tasks fit; 1 more place for 2 cpu needed (2 nodes: 2 lack cpu); 2 of 3 tasks keep a place until the others have one"
+        "2 of 3 tasks fit; 1 more place for 2 cpu needed (2 nodes: 2 lack cpu (0 of 4 are free, 2 needed));"
+        " 2 of 3 tasks keep a place until the others have one"
     )
 
 

@@ -62,7 +62,9 @@ def test_an_avoided_group_is_used_last() -> None:
 def test_a_queue_that_names_no_group_gets_no_node_in_strict_mode() -> None:
     found = cluster(queue("q"))
     assert nodes_of(found, "q") == []
-    assert found.why("train").endswith("3 are kept for other queues, 1 is in no node group)")
+    assert found.why("train").endswith(
+        "(4 nodes: 3 are in node groups a and b, which queue 'q' may not use, 1 is in no node group)"
+    )
 
 
 def test_a_queue_that_names_no_group_gets_the_plain_nodes_when_not_strict() -> None:

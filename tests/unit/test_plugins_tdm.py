@@ -109,7 +109,7 @@ def test_a_gang_that_finds_no_node_is_told_about_the_zones() -> None:
     closed, reserved = (cluster.run_cycle(now=at(hour)).why("batch") for hour in (22, 12))
     assert "2 node(s) were in revocable zone rz1 (open 10:00-21:00 UTC)" in closed
     assert "1 node(s) were in revocable zone rz9 (without a window)" in closed
-    assert "2 node(s) were in a revocable zone that the task must not use" in reserved
+    assert "2 are in a revocable zone that it must not use" in reserved
 
 
 def evicted(cluster: Cluster, hour: float) -> list[str]:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from phalanx.config.policies import policy_of_profile
 from phalanx.controllers.controller import RecordEvent
+from phalanx.model.kinds import NODE
 from phalanx.scheduling.events import SessionEvents
 from phalanx.sim.world import World
 from phalanx.testing import build
@@ -39,8 +40,12 @@ def test_another_reason_after_a_timeout_is_reported() -> None:
     worlds.run(there, 35)
     there.store.create(build.node("node-2", cpu=1))
     worlds.run(there, 50)
+    assert [reason for reason, _ in about_groups(events)] == ["FailedScheduling", "ScheduleTimeout"]
+    for name in ("node-0", "node-1", "node-2"):
+        there.store.patch(NODE, "", name, {"spec": {"unschedulable": True}})
+    worlds.run(there, 60)
     assert [reason for reason, _ in about_groups(events)] == ["FailedScheduling", "ScheduleTimeout", "FailedScheduling"]
-    assert "3 nodes" in about_groups(events)[-1][1]
+    assert "3 are cordoned" in about_groups(events)[-1][1]
 
 
 def test_pods_that_come_one_after_the_other_are_waited_for() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 from phalanx.config.builtin import CATALOGUE
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.model.kinds import POD, Document
-from phalanx.scheduling.pod_conditions import BETWEEN_MESSAGES_SECONDS, PodConditions
+from phalanx.scheduling.pod_conditions import BETWEEN_CAUSES_SECONDS, BETWEEN_COUNTS_SECONDS, PodConditions
 from phalanx.session.cycle import run_cycle
 from phalanx.store.kube.mirror import Mirror
 from phalanx.testing import build
@@ -71,8 +71,19 @@ def test_a_message_that_only_counts_anew_waits_a_while() -> None:
     scene = Scene()
     scene.writes()
     scene.put(build.node("n1", cpu=0))
-    assert scene.writes(seconds=BETWEEN_MESSAGES_SECONDS - 1) == []
-    assert scene.names(seconds=BETWEEN_MESSAGES_SECONDS)
+    assert scene.writes(seconds=BETWEEN_COUNTS_SECONDS - 1) == []
+    assert scene.names(seconds=BETWEEN_COUNTS_SECONDS)
+
+
+def test_another_cause_with_the_same_reason_is_told_after_a_short_while() -> None:
+    scene = Scene()
+    scene.writes()
+    scene.put(build.node("n0", cpu=1, spec={"unschedulable": True}))
+    scene.told("train-1", status="False", reason="Unschedulable", message="0/1 nodes are unavailable: 1 Insufficient cpu.")
+    assert "train-1" not in scene.names(seconds=BETWEEN_CAUSES_SECONDS - 1)
+    scene.put(build.node("n0", cpu=1, spec={"taints": [{"key": "team", "effect": "NoSchedule"}]}))
+    written = dict(scene.writes(seconds=2 * BETWEEN_CAUSES_SECONDS))
+    assert "node(s) had untolerated taint(s)" in written["train-0"]["message"]
 
 
 def test_another_reason_is_told_at_once() -> None:

@@ -150,7 +150,7 @@ def test_a_course_keeps_events_up_to_its_level() -> None:
         each.note(GangTried, "ns/a", "q")
         each.note(QueueNext, "allocate", "q", 1)
     assert silent.events == []
-    assert [(event.event, event.fields) for event in trace.events] == [("gang", {"gang": "ns/a", "queue": "q"})]
+    assert [(event.event, event.fields) for event in trace.events] == [("gang", {"gang": "ns/a", "queue": "q", "bound": 0})]
 
 
 def test_a_trace_of_some_gangs_keeps_their_events_and_those_of_the_session() -> None:

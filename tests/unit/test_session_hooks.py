@@ -54,6 +54,7 @@ TABLE = {
     "preemptable": ("enablePreemptable", "victims"),
     "reclaimable": ("enableReclaimable", "victims"),
     "evictable": (None, "victims"),
+    "why_protected": (None, "first refusal"),
     "victim_tasks": ("enabledVictim", "first tier together"),
     "changed": (None, "told"),
     "open": (None, "told"),

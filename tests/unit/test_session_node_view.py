@@ -157,6 +157,6 @@ def test_a_node_that_the_task_may_never_have_counts_as_such_whether_or_not_it_is
     cluster.submit(build.pod_group("train", min_member=2))
     cluster.submit(build.pod(f"train-{number}", group="train", gpus=4, spec=chosen) for number in range(2))
     assert cluster.run_cycle().why("train") == (
-        "1 of 2 tasks fit; 1 more place for 4 nvidia.com/gpu needed (3 nodes: 1 lacks nvidia.com/gpu,"
-        " 1 does not match the node selector or affinity, 1 has a taint that is not tolerated)"
+        "1 of 2 tasks fit; 1 more place for 4 nvidia.com/gpu needed (3 nodes: 1 does not match the nodeSelector kind=h100"
+        " (1 has kind=t4), 1 has the untolerated taint own:NoSchedule, 1 lacks nvidia.com/gpu)"
     )

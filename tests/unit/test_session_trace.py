@@ -25,9 +25,9 @@ EVERYWHERE = (
     *STATEMENTS, "ActionEntered", "ActionLeft", "NodeScores", "NodesFitting", "NodesRefused", "DomainTried", "TaskWithoutNode",
 )  # fmt: skip
 GANGS = (
-    "QueuesOrdered", "QueueNext", "GangAdded", "GangSkipped", "GangTried", "GangStarving", "GangReady", "GangPipelined",
-    "GangNotReady", "StatementKept", "TasksTried", "HyperNodesSeen", "HyperNodeSeen", "DomainsOrdered", "DomainWorks",
-    "DomainChosen", "MayNotEvict", "NodeConsidered", "VictimsVoted",
+    "QueuesOrdered", "QueueNext", "GangAdded", "GangsAhead", "GangSkipped", "GangTried", "GangStarving", "GangReady",
+    "GangPipelined", "GangNotReady", "StatementKept", "TasksTried", "HyperNodesSeen", "HyperNodeSeen", "DomainsOrdered",
+    "DomainWorks", "DomainChosen", "MayNotEvict", "NodeConsidered", "VictimsVoted", "NoVictimsFound",
 )  # fmt: skip
 KINDS = {
     "volcano": (
@@ -43,6 +43,7 @@ KINDS = {
     "kai": (
         *EVERYWHERE, "QueueFigures", "JobTried", "JobNotTried", "JobLeft", "JobAlike", "JobSpared", "VictimsProposed",
         "ScenarioTried", "ScenarioRefused", "ScenarioWorks", "StatementRolledBack", "DomainLeft", "DomainRefused", "DomainChosen",
+        "NoVictimsFound", "GangsAhead",
     ),
 }  # fmt: skip
 
@@ -95,6 +96,8 @@ def test_a_silent_session_makes_no_entry_and_asks_no_plugin_for_one(monkeypatch:
     for name in ("_answers", "scores_by_plugin", "placement_scores_by_plugin", "enqueue_votes", "gang_order_by_plugin"):
         monkeypatch.setattr(f"phalanx.session.questions.Questions.{name}", refuse)
     monkeypatch.setattr("phalanx.actions.gang_eviction.why_hopeless", refuse)
+    monkeypatch.setattr("phalanx.actions.victim_survey.VictimSurvey.note", refuse)
+    monkeypatch.setattr("phalanx.actions.kai.no_victims.FailedSearch.note", refuse)
     for name in ("name", "refused"):
         monkeypatch.setattr(f"phalanx.plugins.kai.topology._Search.{name}", refuse)
     for make in (make for makers in FAMILIES.values() for make in makers):

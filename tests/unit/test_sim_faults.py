@@ -3,8 +3,10 @@
 import pytest
 
 from phalanx.config.policies import policy_of_profile
+from phalanx.dialects.bind_requests import FAILED_BINDS, failed_binds, failed_binds_document
 from phalanx.errors import Missing
 from phalanx.model.kinds import POD, kind_of
+from phalanx.model.task import FailedBind
 from phalanx.sim.settings import Settings
 from phalanx.sim.world import World
 from phalanx.testing import build
@@ -191,3 +193,15 @@ def test_a_gang_that_one_node_refuses_again_and_again_names_the_bind_under_why(p
         found.add("of pod a-" in world.reasons()["default/a"])
     assert set(places(world).values()) != {"node-1", "node-2"}
     assert found == {True}
+
+
+def test_a_refused_pod_keeps_what_was_said() -> None:
+    world = refusing("phalanx", "node-0", "node-1", "node-2")
+    (pod, *_) = (pod for pod in world.store.items(POD) if FAILED_BINDS in pod["metadata"]["annotations"])
+    failures = failed_binds(pod["metadata"]["annotations"])
+    assert all(failure.message.endswith(f"the scenario refuses binds to node {failure.node}") for failure in failures)
+
+
+def test_a_long_message_is_cut_off() -> None:
+    (written,) = failed_binds_document([FailedBind("n", 1, 0.0, "x" * 1000)])
+    assert written["message"] == f"{'x' * 253}..."

@@ -1,7 +1,8 @@
 """Pods that come back: whom somebody expects, once gone, and as it was submitted."""
 
+from phalanx.dialects.fresh_pods import fresh
 from phalanx.model.kinds import POD
-from phalanx.sim.replacement_pods import ReplacementPods, fresh
+from phalanx.sim.replacement_pods import ReplacementPods
 from phalanx.sim.settings import Settings
 from phalanx.testing import build
 from tests.support import sim_worlds as worlds

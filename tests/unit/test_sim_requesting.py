@@ -77,6 +77,8 @@ def test_a_pod_remembers_its_failures_and_no_node_that_refused_nothing() -> None
     worlds.run(world, 6.5)
     annotations = {pod["metadata"]["name"]: pod["metadata"]["annotations"] for pod in world.store.items(POD)}
     remembered = json.loads(annotations["a-0"]["phalanx.dev/failed-binds"])
+    said = remembered[0].pop("message")
+    assert said.endswith("the scenario refuses binds to node node-0")
     assert remembered == [{"node": "node-0", "attempts": 3, "latest": "2026-01-01T00:00:06Z"}]
     assert "phalanx.dev/failed-binds" not in annotations["a-1"]
     assert phases(world) == {}

@@ -3,7 +3,7 @@
 import pytest
 
 from phalanx.errors import SnapshotError
-from phalanx.model.task import GangKey
+from phalanx.model.task import GangKey, TaskKey
 from phalanx.sim.running_work import DURATION, duration_of
 from phalanx.sim.settings import Duration, Settings, Span
 from phalanx.testing import build
@@ -14,12 +14,16 @@ from tests.support import sim_worlds as worlds
     ("text", "seconds"), [("90s", 90.0), ("2h30m", 9000.0), ("7d", 604_800.0), ("1.5d2h", 136_800.0), ("12.5", 12.5)]
 )
 def test_durations_are_read(text: str, seconds: float) -> None:
-    assert duration_of(text) == seconds
+    assert duration_of(text) == Span(seconds, seconds)
 
 
-@pytest.mark.parametrize("text", ["", "soon", "1.2.3", "-5", "d", "1d2d", "1dx", "2h1d"])
+def test_a_duration_may_be_a_range() -> None:
+    assert duration_of("30m..2h") == Span(1800.0, 7200.0)
+
+
+@pytest.mark.parametrize("text", ["", "soon", "1.2.3", "-5", "d", "1d2d", "1dx", "2h1d", "2h..1h", "1h..", "..1h"])
 def test_a_wrong_duration_says_what_to_write(text: str) -> None:
-    with pytest.raises(SnapshotError, match="is not a duration; write for example '90s' or '2h30m'"):
+    with pytest.raises(SnapshotError, match=r"is not a duration; write for example '90s', '2h30m' or '30m\.\.2h'"):
         duration_of(text)
 
 
@@ -29,6 +33,15 @@ def test_a_gang_ends_after_its_duration_from_when_it_was_whole() -> None:
     worlds.run(world, 200)
     assert worlds.record(world, "a").spans == [(1.0, 61.0)]
     assert worlds.phases(world.store) == {"a-0": "Succeeded", "a-1": "Succeeded"}
+
+
+def test_a_pod_that_succeeds_says_when_its_containers_ended() -> None:
+    world = worlds.world(nodes=1, gpus=1)
+    worlds.submit(world, worlds.gang("a", duration="60s", gpus=1))
+    worlds.run(world, 200)
+    task = world.cluster.state.task(TaskKey("default/a-0"))
+    assert task is not None
+    assert (task.started, task.finished) == (world.start + 1, world.start + 61)
 
 
 def test_a_half_started_gang_makes_no_progress() -> None:
@@ -70,3 +83,25 @@ def test_durations_by_name_stand_in_for_annotations_and_others_run_forever() -> 
     worlds.run(world, 10_000)
     finished = {key: record.finished for key, record in world.recorder.gangs.items()}
     assert finished == {"default/short-x": 6.0, "default/slow": 51.0, "default/other": None}
+
+
+def test_a_range_is_drawn_once_for_all_pods_of_a_gang() -> None:
+    world = worlds.world(nodes=2, gpus=1)
+    worlds.submit(world, worlds.gang("a", tasks=2, duration="1m..10m", gpus=1))
+    worlds.run(world, 1000)
+    ((begun, ended),) = worlds.record(world, "a").spans
+    assert ended is not None
+    assert 60 <= ended - begun <= 600
+    assert worlds.record(world, "a").finished == ended
+
+
+def test_a_gang_that_worked_before_the_start_ends_so_much_earlier_unless_it_is_interrupted() -> None:
+    first_gang, second_gang = GangKey("default/a"), GangKey("default/b")
+    settings = Settings(done_by_gang={first_gang: 40.0, second_gang: 40.0}, duration_by_gang={second_gang: 100.0})
+    world = worlds.world(nodes=2, gpus=1, settings=settings)
+    worlds.submit(world, worlds.gang("a", duration="60s", gpus=1), worlds.gang("b", duration="60s", gpus=1))
+    world.plan(31, lambda: world.faults.fail("default", "b-0"))
+    worlds.run(world, 300)
+    assert worlds.record(world, "a").spans == [(1.0, 21.0)]
+    first, second = worlds.record(world, "b").spans
+    assert (first, second[1]) == ((1.0, 31.0), second[0] + 100.0)

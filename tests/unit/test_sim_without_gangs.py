@@ -49,5 +49,6 @@ def test_a_gang_is_told_why_one_of_its_pods_waits() -> None:
     worlds.submit(world, worlds.gang("a", tasks=2, gpus=1))
     worlds.run(world, 10)
     assert world.reasons() == {
-        "default/a": "0 of 1 tasks fit; 1 more place for 1 nvidia.com/gpu needed (1 node: 1 lacks nvidia.com/gpu)"
+        "default/a": "0 of 1 tasks fit; 1 more place for 1 nvidia.com/gpu needed"
+        " (1 node: 1 lacks nvidia.com/gpu (0 of 1 are free, 1 needed))"
     }

@@ -137,7 +137,9 @@ def test_a_class_that_does_not_exist_refuses_a_new_pod_and_is_noted_for_a_manife
         from_store(pod(priorityClassName="urgent"))
     objects = ManifestObjects([])
     assert objects.complete(dict(pod(priorityClassName="urgent")))["spec"]["priority"] == 0
-    assert list(objects.notes()) == ["there is no PriorityClass 'urgent' in the input; it is named by 1 pod, whose priority is 0"]
+    (missing,) = objects.missing()
+    text = "PriorityClass 'urgent' is not in the input; it is named by Pod default/a, whose priority is 0"
+    assert missing.sentence() == text
 
 
 # --- commands ------------------------------------------------------------------------------------------------------------
@@ -174,3 +176,32 @@ def test_a_gang_has_the_priority_of_its_pods_class_and_does_not_preempt_if_the_c
 
     assert list(held("PreemptLowerPriority")) == ["default/low-0"]
     assert held("Never") == {}
+
+
+# --- volume claims -------------------------------------------------------------------------------------------------------
+
+
+def storage_class(name: str, *, is_default: bool = True, made: str = NOW) -> Document:
+    notes = {"storageclass.kubernetes.io/is-default-class": str(is_default).lower()}
+    meta = {"name": name, "annotations": notes, "creationTimestamp": made}
+    return {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": meta, "provisioner": "csi.example.com"}
+
+
+def claim(**spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data", "namespace": "default"}, "spec": spec}
+
+
+@WAYS
+@pytest.mark.parametrize(("named", "found"), [({}, "fast"), ({"storageClassName": "slow"}, "slow"), ({"storageClassName": ""}, "")])
+def test_a_claim_that_names_no_class_has_the_default_one(complete: Any, named: Document, found: str) -> None:
+    classes = storage_class("fast"), storage_class("slow", is_default=False)
+    assert complete(claim(**named), *classes)["spec"]["storageClassName"] == found
+
+
+def test_of_several_default_classes_the_newest_counts() -> None:
+    classes = storage_class("a", made="2026-02-01T00:00:00Z"), storage_class("b", made="2026-01-01T00:00:00Z")
+    assert from_file(claim(), *classes)["spec"]["storageClassName"] == "a"
+
+
+def test_a_claim_stays_without_a_class_where_none_is_the_default() -> None:
+    assert "storageClassName" not in from_file(claim(), storage_class("slow", is_default=False))["spec"]

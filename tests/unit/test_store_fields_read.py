@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from phalanx.dialects import schema
-from phalanx.model.kinds import NODE, POD, QUEUE, Kind
+from phalanx.model.kinds import BIND_REQUEST, NODE, POD, QUEUE, Kind
 from phalanx.store.kube import fields_read as needed
 
 RECORD = {"managedFields": [{"manager": "kubelet", "fieldsV1": {"f:status": {}}}]}
@@ -24,11 +24,14 @@ SENT: dict[Kind, dict[str, Any]] = {
         "status": {"capacity": {"cpu": "4"}, "nodeInfo": {"arch": "arm"}},
     },
     QUEUE: {"metadata": {**META, **RECORD}, "spec": {"weight": 1, "new": True}},
+    BIND_REQUEST: {"metadata": {**META, **RECORD}, "spec": {"podName": "a"}},
 }
 READ: dict[Kind, dict[str, Any]] = {
     POD: {"metadata": META, "spec": {"containers": [CONTAINER], "nodeName": "n0"}, "status": {"phase": "Running"}},
     NODE: {"metadata": META, "spec": {"taints": []}, "status": {"capacity": {"cpu": "4"}}},
     QUEUE: {"metadata": META, "spec": {"weight": 1, "new": True}},
+    # The times of a binder's attempts are read from the record.
+    BIND_REQUEST: {"metadata": {**META, **RECORD}, "spec": {"podName": "a"}},
 }
 
 

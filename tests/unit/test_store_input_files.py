@@ -112,11 +112,11 @@ def test_what_an_example_expects_is_no_object_of_its_cluster(write: Write) -> No
 
 
 def test_unknown_kinds_are_skipped_and_counted_in_one_line(write: Write) -> None:
-    deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n"
-    other = deployment.replace("name: d", "name: e")
-    intake = take_in([write("a.yaml", f"{NODE}---\n{deployment}---\n{other}---\napiVersion: v1\nkind: ConfigMap\n")])
+    ingress = "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: d}\n"
+    other = ingress.replace("name: d", "name: e")
+    intake = take_in([write("a.yaml", f"{NODE}---\n{ingress}---\n{other}---\napiVersion: v1\nkind: ConfigMap\n")])
     assert list(notes_on(intake, intake.cluster.snapshot(0.0))) == [
-        "skipped what a session does not read: 1 ConfigMap, 2 Deployment.apps"
+        "skipped what a session does not read: 1 ConfigMap, 2 Ingress.networking.k8s.io"
     ]
 
 
@@ -222,5 +222,6 @@ def test_a_priority_class_of_groups_that_is_not_in_the_input_is_told(write: Writ
     vip = "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: vip}\nvalue: 7\n"
     groups = [group % pair for pair in (("a", "lost"), ("b", "lost"), ("c", "vip"), ("d", "system-node-critical"))]
     intake = take_in([write("a.yaml", "---\n".join((*groups, vip)))])
-    text = "there is no PriorityClass 'lost' in the input; it is named by 2 PodGroups, which have the default priority"
+    who = "PodGroup default/a and 1 other, which have the default priority"
+    text = f"PriorityClass 'lost' is not in the input; it is named by {who}"
     assert list(intake.notes()) == [text]

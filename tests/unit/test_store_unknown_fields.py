@@ -25,6 +25,14 @@ def pod(**spec: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "main"}], **spec}}
 
 
+def made(version: str, kind: str, **spec: Any) -> dict[str, Any]:
+    found = {"apiVersion": version, "kind": kind, "metadata": {"name": "g"}}
+    return {**found, "spec": spec} if spec else found
+
+
+MISSPELT = {"spec": {"containers": [{"name": "main"}], "nodeSelectr": {}}}
+
+
 def found(document: dict[str, Any]) -> list[str]:
     return unknown_fields(kind_of(document), document)
 
@@ -46,6 +54,23 @@ def found(document: dict[str, Any]) -> list[str]:
         (pod(tolerations=[{"kee": "a"}]), 'unknown field "spec.tolerations[0].kee"; did you mean "key"?'),
         ({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "spec": {"taint": []}},
          'unknown field "spec.taint"; did you mean "taints"?'),
+        (made("batch/v1", "Job", parallelsm=2), 'unknown field "spec.parallelsm"; did you mean "parallelism"?'),
+        (made("batch/v1", "CronJob", jobTemplate={"spec": {"template": {"spec": {"nodeSelectr": {}}}}}),
+         'unknown field "spec.jobTemplate.spec.template.spec.nodeSelectr"; did you mean "nodeSelector"?'),
+        (made("apps/v1", "StatefulSet", volumeClaimTemplates=[{"spec": {"storageClasName": "x"}}]),
+         'unknown field "spec.volumeClaimTemplates[0].spec.storageClasName"; did you mean "storageClassName"?'),
+        (made("apps/v1", "DaemonSet", replicas=2), 'unknown field "spec.replicas"'),
+        (made("v1", "PersistentVolumeClaim", storageClasName="x"),
+         'unknown field "spec.storageClasName"; did you mean "storageClassName"?'),
+        (made("policy/v1", "PodDisruptionBudget", minAvailble=1), 'unknown field "spec.minAvailble"; did you mean "minAvailable"?'),
+        ({**made("scheduling.k8s.io/v1", "PriorityClass"), "globalDefaul": True},
+         'unknown field "globalDefaul"; did you mean "globalDefault"?'),
+        (made("resource.k8s.io/v1", "ResourceClaim", devices={"requests": [{"name": "r", "exactly": {"deviceClasName": "a"}}]}),
+         'unknown field "spec.devices.requests[0].exactly.deviceClasName"; did you mean "deviceClassName"?'),
+        (made("kubeflow.org/v1", "PyTorchJob", pytorchReplicaSpecs={"Worker": {"template": MISSPELT}}),
+         'unknown field "spec.pytorchReplicaSpecs.Worker.template.spec.nodeSelectr"; did you mean "nodeSelector"?'),
+        (made("jobset.x-k8s.io/v1alpha2", "JobSet", replicatedJobs=[{"template": {"spec": {"template": MISSPELT}}}]),
+         'unknown field "spec.replicatedJobs[0].template.spec.template.spec.nodeSelectr"; did you mean "nodeSelector"?'),
     ],
 )  # fmt: skip
 def test_a_field_that_does_not_exist_is_named_and_so_is_the_one_that_was_meant(document: dict[str, Any], text: str) -> None:
@@ -62,6 +87,9 @@ def test_a_field_that_does_not_exist_is_named_and_so_is_the_one_that_was_meant(d
             {"topologyKey": "host", "labelSelector": {"matchLabels": {"any": "label"}}}]}}),
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "anything": 1},
         volcano("PodGroup", minMember="text") | {"spec": None},
+        made("kubeflow.org/v1", "PyTorchJob", anything=1, template={"spec": {"anything": 1}}),
+        made("serving.knative.dev/v1", "Service", template={"spec": {"containers": [], "containerConcurrency": 1}}),
+        made("resource.k8s.io/v1beta1", "ResourceClaim", devices={"requests": [{"name": "r", "deviceClassName": "a"}]}),
     ],
 )  # fmt: skip
 def test_other_fields_and_kinds_are_left_alone(document: dict[str, Any]) -> None:

@@ -78,7 +78,7 @@ def test_the_answer_to_a_creation_warns() -> None:
 def test_the_answer_to_the_creation_of_an_owner_that_wants_no_pods_does_not_warn(spec: dict[str, Any]) -> None:
     with served(MemoryStore(lambda: 0.0)) as api:
         answer = api.ask("POST", JOBS, owner(**spec))
-        assert (answer.code, answer.warnings) == (201, [])
+        assert (answer.code, [item for item in answer.warnings if TEXT in item]) == (201, [])
 
 
 def test_a_job_whose_controller_runs_here_needs_no_warning() -> None:
@@ -86,7 +86,7 @@ def test_a_job_whose_controller_runs_here_needs_no_warning() -> None:
     job = owner("batch.volcano.sh/v1alpha1", tasks=[{"replicas": 1, "template": template}])
     with served(MemoryStore(lambda: 0.0)) as api:
         answer = api.ask("POST", VOLCANO_JOBS, job)
-        assert (answer.code, answer.warnings) == (201, [])
+        assert (answer.code, [item for item in answer.warnings if TEXT in item]) == (201, [])
 
 
 @pytest.mark.parametrize("text", ["plain", 'a "quoted" one', "back\\slash", ""])

@@ -75,6 +75,10 @@ def tasks(*found: dict[str, Any]) -> dict[str, Any]:
             tasks(jobs.task("a", spec={"containers": 3})),
             "spec.tasks[0].template.spec.containers: expected `array | null`, got `int`",
         ),
+        (
+            tasks({**jobs.task("a"), "template": {**jobs.task("a")["template"], "metadata": {"labels": "x"}}}),
+            "spec.tasks[0].template.metadata.labels: expected `object | null`, got `str`",
+        ),
         (spec(minAvailable=3), "spec.minAvailable: 3 is more than the 2 replicas of all tasks; write 2 or less"),
         (spec(minAvailable=-1), "spec.minAvailable: -1 is negative; write 1 or more"),
         (spec(minAvailable="3"), "spec.minAvailable: expected `int | null`, got `str`"),

@@ -19,11 +19,20 @@ from phalanx.actions.placeholders import nominate_places_of_placeholders
 from phalanx.actions.queue_heap import Heap
 from phalanx.model.queue import Queue
 from phalanx.session.arguments import Arguments
-from phalanx.session.plugin_trace import note_added
+from phalanx.session.plugin_trace import note_added, note_line
 from phalanx.session.session import Session
 from phalanx.session.statement import Statement
 from phalanx.session.task_order import pending_tasks
-from phalanx.session.trace_events import GangPipelined, GangReady, GangSkipped, GangTried, QueueNext, QueueOverused, QueuesOrdered
+from phalanx.session.trace_events import (
+    GangPipelined,
+    GangReady,
+    GangsAhead,
+    GangSkipped,
+    GangTried,
+    QueueNext,
+    QueueOverused,
+    QueuesOrdered,
+)
 from phalanx.state.gang_state import GangState
 from phalanx.state.staleness import is_stale
 
@@ -84,6 +93,8 @@ class AllocateAction:
                 heaps.setdefault(gang.gang.queue, []).append((session.gang_key(gang), next(number), gang))
         for heap in heaps.values():
             heapify(heap)
+        if session.trace.level >= GangsAhead.at_level:
+            note_line(session, (entry[-1] for heap in heaps.values() for entry in heap))
         return heaps
 
     def _is_candidate(self, session: Session, gang: GangState) -> bool:
@@ -171,7 +182,7 @@ class _GangAllocator:
         self._try(heappop(gangs)[-1], gangs, queue)
 
     def _try(self, gang: GangState, gangs: list[Any], queue: Queue) -> None:
-        self._session.trace.note(GangTried, gang.key, queue.name)
+        self._session.trace.note(GangTried, gang.key, queue.name, len(self._session.decisions.binds))
         if gang.gang.label:
             committed = self._labels.allocate(gang, queue)
         elif uses_domains(gang):

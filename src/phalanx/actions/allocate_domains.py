@@ -172,8 +172,9 @@ class DomainSearch:
         if is_solved:
             self._session.trace.note(DomainWorks, gang.key, name, solution.score)
             return
-        reason = self._session.gang_ready(gang).message
-        self._session.trace.note(DomainLeft, gang.key, name, reason or "its sub-groups have too few places")
+        reason = self._session.gang_ready(gang).message or "its sub-groups have too few places"
+        placed = gang.tally.ready + gang.tally.pipelined
+        self._session.trace.note(DomainLeft, gang.key, name, reason, placed, gang.gang.min_member or len(gang.tasks))
 
     def _take(self, subgroup: SubGroupState, part: Solution, solution: Solution, statement: Statement) -> None:
         self._replay(part, statement)

@@ -34,7 +34,7 @@ from phalanx.session.trace_events import (
     scope_text,
 )
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
-from phalanx.state.verdict import WHOLE_CLUSTER, YES, FitError, Room, SearchScope, Verdict
+from phalanx.state.verdict import WHOLE_CLUSTER, YES, FitError, Room, SearchScope, Verdict, joined
 
 NO_LEAF = -1
 
@@ -91,8 +91,10 @@ class TaskPlacer:
         if session.subgroup_ready(subgroup) or session.subgroup_pipelined(subgroup) or run.keeps_places():
             return statement
         reason = session.gang_ready(subgroup.gang).message if session.trace.level >= 3 else ""
+        placed = subgroup.tally.ready + subgroup.tally.pipelined
         statement.discard()
-        session.trace.note(GangNotReady, subgroup.gang.key, scope_text(scope), reason, run.last_error)
+        part, needed = "" if subgroup.policy is None else subgroup.policy.name, subgroup.min_member or len(subgroup.tasks)
+        session.trace.note(GangNotReady, subgroup.gang.key, scope_text(scope), reason, run.last_error, part, placed, needed)
         return None
 
 
@@ -311,6 +313,7 @@ class _Refusals:
         self._open: Mask = np.ones(nodes, dtype=np.bool_) if within is None else within.copy()
         self._nodes = int(self._open.sum())
         self._counts: Counter[str] = Counter()
+        self._masks: dict[str, Mask] = {}
         self._final: Mask = np.zeros(nodes, dtype=np.bool_)
         self._latest: NodeView | None = None
         self.last_taken: int | None = None
@@ -337,6 +340,7 @@ class _Refusals:
         if refusing.any():
             error = node_view.error(within=refusing)
             self._counts.update(error.counts)
+            self._masks = joined(self._masks, error.refused)
             if error.final is not None:
                 self._final |= error.final
             self._open &= ~refusing
@@ -345,7 +349,7 @@ class _Refusals:
         """Say why no node fits, those that refused before included."""
         rest = node_view.error(within=self._open, scope=scope, own=own.layers)
         final = self._final if rest.final is None else self._final | rest.final
-        return FitError(self._nodes, self._counts + Counter(rest.counts), scope, final)
+        return FitError(self._nodes, self._counts + Counter(rest.counts), scope, final, refused=joined(self._masks, rest.refused))
 
 
 def _same_class(left: Task, right: Task) -> bool:

@@ -4,12 +4,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from heapq import heapify
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from phalanx.model.gang import Gang
 from phalanx.model.queue import Queue
 from phalanx.model.resources import Resources, add
+from phalanx.model.task import Task
 from phalanx.model.task_status import Status
 from phalanx.placement import Index, Mask
 from phalanx.session.plugin_trace import note_added
@@ -20,10 +22,44 @@ from phalanx.session.trace_searches import NodeConsidered, RoomMade, RoomNotMade
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.verdict import FitError, Verdict
 
-Spared = Callable[[TaskState], str]
+
+class HasGang(Protocol):
+    """What is known of a gang, at least the noun."""
+
+    @property
+    def gang(self) -> Gang: ...
+
+
+class Running(Protocol):
+    """A running task as the rules of actions see it: a `TaskState`, or the nouns of a gang that the session has not looked at."""
+
+    @property
+    def task(self) -> Task: ...
+    @property
+    def gang(self) -> HasGang: ...
+    @property
+    def status(self) -> Status: ...
+
+
+class GangNoun(NamedTuple):
+    """A gang as its object describes it, in place of its state."""
+
+    gang: Gang
+
+
+class RunningNoun(NamedTuple):
+    """A running task and its gang, by their nouns."""
+
+    task: Task
+    gang: GangNoun
+    status: Status
+
+
+Spared = Callable[[Running], str]
 """Says why an action leaves a running task alone; empty for one that plugins are asked about."""
 NOT_PREEMPTABLE, NOT_RECLAIMABLE, NOT_RUNNING = "not preemptable", "of a queue that is not reclaimable", "not running yet"
 SAME_GANG, SAME_QUEUE, OTHER_QUEUE = "of the same gang", "of the same queue", "of another queue"
+NOT_LOWER, KEEPS_ALL = "not of lower priority", "of a queue that has no more than it keeps"
 TOO_LITTLE_ROOM = "its victims together leave too little room"
 VICTIMS_NOT_ENOUGH = "without its victims it still does not fit, or its queue has no room"
 
@@ -31,6 +67,12 @@ VICTIMS_NOT_ENOUGH = "without its victims it still does not fit, or its queue ha
 def starving_gangs(session: Session, action: str, *, skips_topology: bool) -> list[GangState]:
     """Return the gangs that may take room from others: admitted, valid, and short of their minimum."""
     return [gang for gang in session.gangs.values() if not _why_passed_over(session, gang, action, skips_topology)]
+
+
+def calm_gangs(session: Session) -> list[GangState]:
+    """Return the gangs for which an earlier session looked for victims in vain; what it said of them is said again."""
+    calm = [gang for key in session.snapshot.calm if (gang := session.gangs.get(key)) is not None]
+    return [gang for gang in calm if session.gang_valid(gang).ok and session.gang_starving(gang).ok]
 
 
 def _why_passed_over(session: Session, gang: GangState, action: str, skips_topology: bool) -> str:
@@ -61,6 +103,13 @@ def gang_heap(session: Session, gangs: list[GangState]) -> dict[str, list[Any]]:
     for heap in heaps.values():
         heapify(heap)
     return heaps
+
+
+def refuse_line(heap: list[Any], action: str, overused: Verdict) -> None:
+    """Record on gangs of a queue that takes nothing from others why nobody is evicted for them."""
+    numbers = {**overused.numbers, "cause": overused.reason, "purpose": "reclaim", "in_reach": 1}
+    for _, _, gang in heap:
+        gang.no_victims.append(Verdict.refuse(action, "NoVictims", overused.message, **numbers))
 
 
 def waiting_tasks(session: Session, gang: GangState) -> list[TaskState]:
@@ -163,7 +212,7 @@ def passes_own_filters(session: Session, task: TaskState, node: int) -> bool:
     return not any(layer.refused[0] for layers in session.task_screen(task, where) for layer in layers)
 
 
-def why_spared(session: Session, task: TaskState, preemptor: GangState, purpose: str) -> str:
+def why_spared(session: Session, task: Running, preemptor: GangState, purpose: str) -> str:
     """Say why a gang-aware action does not consider a running task; empty if it does.
 
     It considers less important tasks of the same queue, or those of a queue that gives.
@@ -177,10 +226,10 @@ def why_spared(session: Session, task: TaskState, preemptor: GangState, purpose:
         return _why_not_reclaimed(session, task, mine.queue)
     if gang.queue != mine.queue:
         return OTHER_QUEUE
-    return "" if gang.priority < mine.priority else "not of lower priority"
+    return "" if gang.priority < mine.priority else NOT_LOWER
 
 
-def _why_not_reclaimed(session: Session, task: TaskState, queue: str) -> str:
+def _why_not_reclaimed(session: Session, task: Running, queue: str) -> str:
     theirs = session.queues[task.gang.gang.queue]
     if theirs.name == queue:
         return SAME_QUEUE
@@ -188,7 +237,7 @@ def _why_not_reclaimed(session: Session, task: TaskState, queue: str) -> str:
         return NOT_RECLAIMABLE
     if task.status is not Status.RUNNING:
         return NOT_RUNNING
-    return "" if may_give(session, theirs) else "of a queue that has no more than it keeps"
+    return "" if may_give(session, theirs) else KEEPS_ALL
 
 
 def candidates_on(session: Session, node: int, task: TaskState, spared: Spared, *, is_trial: bool = False) -> list[TaskState]:

@@ -16,15 +16,16 @@ from math import prod
 import numpy as np
 
 from phalanx.actions.domain_trace import domain_name, note_domains
-from phalanx.actions.dry_run import gang_heap, starving_gangs, waiting_tasks, why_refused
+from phalanx.actions.dry_run import calm_gangs, gang_heap, refuse_line, starving_gangs, waiting_tasks, why_refused, why_spared
 from phalanx.actions.eviction_bounds import EvictionBounds, Shortage
+from phalanx.actions.eviction_domains import narrow_domains
 from phalanx.actions.gang_places import dominant_share
 from phalanx.actions.hopeless_trace import why_hopeless
 from phalanx.actions.node_costs import NodeCostTable
 from phalanx.actions.queue_heap import Heap
 from phalanx.actions.victim_bundles import VictimBundle, VictimBundles
 from phalanx.actions.victim_search import RoomRequest, VictimSearch
-from phalanx.actions.victim_units import VictimUnits
+from phalanx.actions.victim_survey import NEVER_PREEMPTS, SearchRule, record_no_victims
 from phalanx.errors import ConfigError
 from phalanx.model.queue import Queue
 from phalanx.model.task_status import READY
@@ -38,7 +39,7 @@ from phalanx.session.trace_events import GangSkipped, QueueNext, QueueOverused
 from phalanx.session.trace_searches import DomainChosen, DomainLeft, DomainTried, MayNotEvict, NoTaskLeft
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
 from phalanx.state.label_domains import label_domains
-from phalanx.state.verdict import YES
+from phalanx.state.verdict import YES, Verdict
 
 NO_VICTIMS = "no victims there make room for enough of its tasks"
 MOST_CHOICES = 64
@@ -68,11 +69,14 @@ class GangEvictionAction:
         queues = Heap[Queue](session.queue_comes_first)
         for name in sorted(heaps):
             queues.push(session.queues[name])
+        for calm in calm_gangs(session):
+            _Attempt(session, calm, session.queues[calm.gang.queue], self).record_no_victims()
         while len(queues):
             queue = queues.pop()
             overused = session.queue_overused(queue) if self.purpose == "reclaim" else YES
             if not overused.ok:
                 session.trace.note(QueueOverused, queue.name, overused.plugin, overused.message)
+                refuse_line(heaps[queue.name], self.name, overused)
                 continue
             gangs = heaps[queue.name]
             session.trace.note(QueueNext, self.name, queue.name, len(gangs))
@@ -104,17 +108,34 @@ class _Attempt:
         self._tree = session.snapshot.hypernodes
 
     def run(self) -> None:
-        if self._is_hopeless():
-            return
-        waiting = self._waiting()
+        if self._is_hopeless() or not self._makes_room(self._waiting()):
+            self.record_no_victims()
+
+    def _makes_room(self, waiting: list[TaskState]) -> bool:
+        """Search for victims and decide their evictions; tell whether there are any."""
         if not waiting:
             self._session.trace.note(NoTaskLeft, self._gang.key, self._action.name)
+            return False
         if self._action.victims == "fewest":
-            for needed in member_choices(self._session, self._gang, waiting):
-                if self._may_take_all(needed) and any(self._make_room(domain, name, needed) for name, _, domain in self._domains()):
-                    return
-        elif waiting and self._may_take_together(waiting):
-            any(self._evict_bundles(domain, name, hypernode, waiting) for name, hypernode, domain in self._domains())
+            choices = member_choices(self._session, self._gang, waiting)
+            return any(self._may_take_all(needed) and self._makes_room_somewhere(needed) for needed in choices)
+        if not self._may_take_together(waiting):
+            return False
+        return any(self._evict_bundles(domain, name, hypernode, waiting) for name, hypernode, domain in self._domains())
+
+    def _makes_room_somewhere(self, needed: list[TaskState]) -> bool:
+        return any(self._make_room(domain, name, needed) for name, _, domain in self._domains())
+
+    def record_no_victims(self) -> None:
+        """Leave on the gang why nobody is evicted for it."""
+        task = next((task for task in pending_tasks(self._gang.tasks) if not task.is_backfilled), None)
+        if task is None:
+            return
+        rule = SearchRule(
+            self._action.name, self._action.purpose, "evictable",
+            lambda victim: why_spared(self._session, victim, self._gang, self._action.purpose), takes_wholes=True,
+        )  # fmt: skip
+        record_no_victims(self._session, task, rule, self._eligibility(task))
 
     def _is_hopeless(self) -> bool:
         """Tell whether a gang of equal tasks may take nothing, or asks for more than evictions could free; False for other gangs.
@@ -136,21 +157,15 @@ class _Attempt:
         return shortage is not None
 
     def _note_hopeless(self, tasks: list[TaskState], shortage: Shortage | None) -> None:
-        """Record why nothing is searched, who could go on each node, and what the plugins say about them.
-
-        Without a shortage it is that nothing may be taken for the first task.
-        """
-        session, gang, purpose = self._session, self._gang, self._action.purpose
-        if session.trace.level < 4:
+        """Record why nothing is searched; without a shortage it is that nothing may be taken for the first task."""
+        session, gang = self._session, self._gang
+        if not session.trace.wants(GangSkipped.at_level, gang.key):
             return
         if shortage is None:
-            reason = f"task {tasks[0].task.key}: {self._why_not_eligible(tasks[0])}"
+            reason = f"task {tasks[0].task.key}: {why_refused(self._eligibility(tasks[0]))}"
         else:
-            reason = why_hopeless(session, gang, tasks, purpose, shortage)
+            reason = why_hopeless(session, gang, tasks, self._action.purpose, shortage)
         session.trace.note(GangSkipped, gang.key, self._action.name, reason)
-        units = VictimUnits(session, gang, purpose)
-        for node in range(len(session.snapshot.nodes)):
-            units.on_node(node, tasks[0])
 
     def _make_room(self, domain: Mask, name: str, needed: list[TaskState]) -> bool:
         room_request = RoomRequest(self._gang, self._queue, self._action.purpose, self._action.name)
@@ -185,17 +200,17 @@ class _Attempt:
 
     def _may_take(self, task: TaskState) -> bool:
         """Tell whether a task may have room made for it; for one without requests no share of a queue is counted."""
-        reason = self._why_not_eligible(task)
+        reason = why_refused(self._eligibility(task))
         if reason:
             self._session.trace.note(MayNotEvict, self._gang.key, task.task.key, self._action.purpose, reason)
         return not reason
 
-    def _why_not_eligible(self, task: TaskState) -> str:
+    def _eligibility(self, task: TaskState) -> Verdict:
         if not task.task.may_preempt:
-            return "its preemptionPolicy is Never"
+            return NEVER_PREEMPTS
         if self._action.purpose == "preempt" or task.task.is_best_effort:
-            return ""
-        return why_refused(self._session.queue_preemptive(self._queue, [task]))
+            return YES
+        return self._session.queue_preemptive(self._queue, [task])
 
     def _domains(self) -> Iterator[tuple[str, int, Mask]]:
         """Yield the domains to try, each with its name and its HyperNode."""
@@ -210,9 +225,10 @@ class _Attempt:
             for part in label_domains(self._gang, self._session.snapshot.nodes)[: self._action.most_domains]:
                 yield f"{label}={part.value}", self._tree.top, part.nodes
             return
-        gradients = self._session.hypernode_gradients(self._gang, self._tree.top, "evict")
         if self._action.victims == "bundles":
-            gradients = gradients[::-1]
+            gradients = self._session.hypernode_gradients(self._gang, self._tree.top, "evict")[::-1]
+        else:
+            gradients = narrow_domains(self._session, self._gang)
         note_domains(self._session, self._gang, self._action.name, gradients)
         for hypernode in [number for gradient in gradients for number in gradient][: self._action.most_domains]:
             domain = np.zeros(len(self._session.snapshot.nodes), dtype=np.bool_)

@@ -5,13 +5,15 @@ The checks themselves add up columns and know no task by name (`eviction_bounds.
 for a session that is traced.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
-from phalanx.actions.dry_run import OTHER_QUEUE, SAME_GANG, SAME_QUEUE, why_spared
+from phalanx.actions.dry_run import OTHER_QUEUE, SAME_GANG, SAME_QUEUE, GangNoun, RunningNoun, why_spared
 from phalanx.actions.eviction_bounds import Lack, Shortage
+from phalanx.model.task_status import EVICTABLE
 from phalanx.session.session import Session
 from phalanx.session.trace import listed
 from phalanx.state.gang_state import GangState, TaskState
+from phalanx.state.snapshot import EMPTY
 
 OUT_OF_REACH = (SAME_GANG, SAME_QUEUE, OTHER_QUEUE)
 """Reasons that hold for most of a cluster and tell little, if somebody is spared for another one."""
@@ -19,8 +21,7 @@ OUT_OF_REACH = (SAME_GANG, SAME_QUEUE, OTHER_QUEUE)
 
 def why_hopeless(session: Session, gang: GangState, needed: Sequence[TaskState], purpose: str, shortage: Shortage) -> str:
     """Say what keeps evictions from making room for these equal tasks of a gang."""
-    running = [task for node in range(len(session.snapshot.nodes)) for task in session.running_on(node)]
-    spared = [(task, why_spared(session, task, gang, purpose)) for task in running]
+    spared = list(_spared(session, gang, purpose))
     victims = [task for task, reason in spared if not reason]
     if shortage.lack is Lack.SURPLUS:
         resource, queues = session.snapshot.space.names[shortage.row], list(dict.fromkeys(task.gang.gang.queue for task in victims))
@@ -28,21 +29,38 @@ def why_hopeless(session: Session, gang: GangState, needed: Sequence[TaskState],
     if shortage.lack is Lack.ROOM:
         names = listed([task.task.key for task in victims]) or "nobody"
         return f"{shortage.places} of {len(needed)} task(s) would have room if all left that may: {names}"
-    return _why_no_part_goes(session, victims[0]) if victims else _why_all_are_spared(session, spared)
+    return _why_no_part_goes(victims[0]) if victims else _why_all_are_spared(spared)
 
 
-def _why_no_part_goes(session: Session, victim: TaskState) -> str:
+def _spared(session: Session, gang: GangState, purpose: str) -> Iterator[tuple[RunningNoun, str]]:
+    """Yield everybody who runs, by node and name, and why he is not considered; empty if he is.
+
+    Nouns are enough, and members that are alike have the same answer: the states of all gangs of a cluster take far longer to make.
+    """
+    snapshot, evicted, answers = session.snapshot, session.decisions.evictions, dict[Hashable, str]()
+    for name in snapshot.nodes.names:
+        for key, task in sorted(snapshot.on_node.get(name, EMPTY).items()):
+            noun = snapshot.gangs.get(task.gang) if task.gang is not None else None
+            if noun is None or noun.queue not in session.queues or task.status not in EVICTABLE or key in evicted:
+                continue
+            runner, mark = RunningNoun(task, GangNoun(noun), task.status), (noun.key, task.is_preemptable, task.status)
+            if mark not in answers:
+                answers[mark] = SAME_GANG if noun.key == gang.key else why_spared(session, runner, gang, purpose)
+            yield runner, answers[mark]
+
+
+def _why_no_part_goes(victim: RunningNoun) -> str:
     """Say why a task gives nothing that may be considered: all of its gang is needed, and more than its queue can give."""
     queue = victim.gang.gang.queue
-    return f"{_place(session, victim)} could go only with its whole gang, and queue {queue} has too little to give for that"
+    return f"{_place(victim)} could go only with its whole gang, and queue {queue} has too little to give for that"
 
 
-def _why_all_are_spared(session: Session, spared: list[tuple[TaskState, str]]) -> str:
+def _why_all_are_spared(spared: list[tuple[RunningNoun, str]]) -> str:
     if not spared:
         return "no task runs that could go"
     task, reason = next((each for each in spared if each[1] not in OUT_OF_REACH), spared[0])
-    return f"nobody may go for it: {_place(session, task)} is {reason}"
+    return f"nobody may go for it: {_place(task)} is {reason}"
 
 
-def _place(session: Session, task: TaskState) -> str:
-    return f"task {task.task.key} on node {session.node_name(task.node)}"
+def _place(task: RunningNoun) -> str:
+    return f"task {task.task.key} on node {task.task.node}"

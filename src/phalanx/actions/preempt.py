@@ -18,7 +18,9 @@ from phalanx.actions.dry_run import (
     TOO_LITTLE_ROOM,
     VICTIMS_NOT_ENOUGH,
     DryRun,
+    Running,
     Spared,
+    calm_gangs,
     candidates_on,
     gang_heap,
     note_no_room,
@@ -31,6 +33,7 @@ from phalanx.actions.dry_run import (
 )
 from phalanx.actions.preempt_candidates import CandidateLimits, CandidateSearch
 from phalanx.actions.queue_heap import Heap
+from phalanx.actions.victim_survey import NEVER_PREEMPTS, SearchRule, record_no_victims
 from phalanx.model.queue import Queue
 from phalanx.placement import Mask
 from phalanx.session.arguments import Arguments
@@ -40,6 +43,7 @@ from phalanx.session.trace_events import GangNotReady, NoPreemptors, QueueNext
 from phalanx.session.trace_searches import MayNotEvict, NoTaskLeft
 from phalanx.session.victim_order import victims_in_order
 from phalanx.state.gang_state import GangState, TaskState
+from phalanx.state.verdict import YES, Verdict
 
 
 class PreemptAction:
@@ -70,6 +74,8 @@ class PreemptAction:
         for name in sorted(heaps):
             queues.push(session.queues[name])
         turn = _Preemption(session, self)
+        for gang in calm_gangs(session):
+            turn.record_no_victims(gang)
         while len(queues):
             queue = queues.pop()
             session.trace.note(QueueNext, self.name, queue.name, len(heaps[queue.name]))
@@ -99,12 +105,20 @@ class _Preemption:
             assigned = self._for_gang(gang, queue, statement)
             if not self._session.gang_pipelined(gang):
                 statement.discard()
+                self.record_no_victims(gang)
                 self._session.trace.note(GangNotReady, gang.key, "", "preempt found no place for enough of its tasks", "")
                 continue
             statement.commit()
             if assigned:
                 heappush(heap, (self._session.gang_key(gang), next(self._number), gang))
         self._session.trace.note(NoPreemptors, queue.name)
+
+    def record_no_victims(self, gang: GangState) -> None:
+        waiting = waiting_tasks(self._session, gang)
+        if waiting:
+            task = waiting[-1]
+            rule = SearchRule("preempt", "preempt", "preemptable", lambda victim: _why_no_rival(victim, task), takes_wholes=False)
+            record_no_victims(self._session, task, rule, self._eligibility(task))
 
     def _for_gang(self, gang: GangState, queue: Queue, statement: Statement) -> bool:
         tasks = self._tasks.setdefault(gang.key, waiting_tasks(self._session, gang))
@@ -128,7 +142,7 @@ class _Preemption:
 
     def preempt(self, task: TaskState, queue: Queue, statement: Statement, spared: Spared) -> bool:
         """Find a node for the task, evicting whom the rules of the action and the plugins do not spare; tell whether it got one."""
-        reason = self._why_not_eligible(task) or why_refused(self._session.prefilter(task))
+        reason = why_refused(self._eligibility(task)) or why_refused(self._session.prefilter(task))
         if reason:
             self._session.trace.note(MayNotEvict, task.gang.key, task.task.key, "preempt", reason)
             return False
@@ -159,16 +173,19 @@ class _Preemption:
         statement.pipeline([task], [candidate.node])
         return True
 
-    def _why_not_eligible(self, task: TaskState) -> str:
-        """Say why a task may not preempt: its pod forbids it, or its nominated node only needs time; empty if it may.
-
-        Without the second rule each session would evict again for a task whose victims are still leaving.
-        """
+    def _eligibility(self, task: TaskState) -> Verdict:
+        """Refuse a task that may not preempt: its pod forbids it, or its nominated node only needs time."""
         if not task.task.may_preempt:
-            return "its preemptionPolicy is Never"
+            return NEVER_PREEMPTS
+        reason = self._why_it_only_waits(task) if task.task.nominated_node else ""
+        return Verdict.refuse("preempt", "NominatedBefore", reason) if reason else YES
+
+    def _why_it_only_waits(self, task: TaskState) -> str:
+        """Say why a task waits for its nominated node; empty if it may preempt.
+
+        Without this rule each session would evict again for a task whose victims are still leaving.
+        """
         nominated = task.task.nominated_node
-        if not nominated:
-            return ""
         number = self._session.snapshot.nodes.number_by_name.get(nominated)
         if number is None:
             return f"its nominated node {nominated} does not exist"
@@ -226,17 +243,17 @@ class _Preemption:
         return dry_run.fits(node) and self._session.queue_room(queue, task.task.shape).tasks > 0 and dry_run.passes(node)
 
 
-def _why_no_rival(victim: TaskState, task: TaskState) -> str:
+def _why_no_rival(victim: Running, task: TaskState) -> str:
     if victim.gang.gang.queue != task.gang.gang.queue:
         return OTHER_QUEUE
     return SAME_GANG if victim.gang is task.gang else _why_spared(victim, task)
 
 
-def _why_no_mate(victim: TaskState, task: TaskState) -> str:
+def _why_no_mate(victim: Running, task: TaskState) -> str:
     return _why_spared(victim, task) if victim.gang is task.gang else "of another gang"
 
 
-def _why_spared(victim: TaskState, task: TaskState) -> str:
+def _why_spared(victim: Running, task: TaskState) -> str:
     if not victim.task.is_preemptable:
         return NOT_PREEMPTABLE
     return "" if victim.task.is_best_effort or not task.task.is_best_effort else "with requests, for a task without"

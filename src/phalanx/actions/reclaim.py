@@ -16,16 +16,20 @@ from phalanx.actions.dry_run import (
     TOO_LITTLE_ROOM,
     VICTIMS_NOT_ENOUGH,
     DryRun,
+    Running,
+    calm_gangs,
     candidates_on,
     gang_heap,
     note_no_room,
     note_room,
+    refuse_line,
     starving_gangs,
     victim_reason,
     waiting_tasks,
     why_refused,
 )
 from phalanx.actions.queue_heap import Heap
+from phalanx.actions.victim_survey import NEVER_PREEMPTS, SearchRule, record_no_victims
 from phalanx.model.queue import Queue
 from phalanx.model.task_status import Status
 from phalanx.session.arguments import Arguments
@@ -35,6 +39,7 @@ from phalanx.session.trace_events import NoPreemptors, QueueNext, QueueOverused
 from phalanx.session.trace_searches import MayNotEvict, NoTaskLeft
 from phalanx.session.victim_order import victims_in_order
 from phalanx.state.gang_state import GangState, TaskState
+from phalanx.state.verdict import Verdict
 
 
 class ReclaimAction:
@@ -55,11 +60,14 @@ class ReclaimAction:
         queues = Heap[Queue](session.queue_comes_first)
         for name in sorted({gang.gang.queue for gang in session.gangs.values()}):
             queues.push(session.queues[name])
+        for gang in calm_gangs(session):
+            _Reclaim(session, gang, session.queues[gang.gang.queue]).record_no_victims()
         while len(queues):
             queue = queues.pop()
             overused = session.queue_overused(queue)
             if not overused.ok:
                 session.trace.note(QueueOverused, queue.name, overused.plugin, overused.message)
+                refuse_line(heaps.get(queue.name, []), self.name, overused)
                 continue
             gangs = heaps.get(queue.name, [])
             if gangs:
@@ -84,20 +92,29 @@ class _Reclaim:
                 session.trace.note(NoTaskLeft, self._gang.key, "reclaim")
             while tasks and session.gang_starving(self._gang).ok:
                 task = tasks.pop()
-                reason = self._why_not_eligible(task)
+                reason = why_refused(self._eligibility(task))
                 if reason:
                     session.trace.note(MayNotEvict, self._gang.key, task.task.key, "reclaim", reason)
                 else:
                     self._for_task(task, statement)
-            if session.gang_pipelined(self._gang):
+            is_done = session.gang_pipelined(self._gang)
+            if is_done:
                 statement.commit()
+        if not is_done:
+            self.record_no_victims()
 
-    def _why_not_eligible(self, task: TaskState) -> str:
-        """Say why nothing is reclaimed for a task; empty if it may be."""
+    def record_no_victims(self) -> None:
+        waiting = waiting_tasks(self._session, self._gang)
+        if waiting:
+            rule = SearchRule("reclaim", "reclaim", "reclaimable", self._why_spared, takes_wholes=False)
+            record_no_victims(self._session, waiting[-1], rule, self._eligibility(waiting[-1]))
+
+    def _eligibility(self, task: TaskState) -> Verdict:
+        """Refuse a task for which nothing is reclaimed."""
         if not task.task.may_preempt:
-            return "its preemptionPolicy is Never"
+            return NEVER_PREEMPTS
         verdict = self._session.queue_preemptive(self._queue, [task])
-        return why_refused(verdict if not verdict.ok else self._session.prefilter(task))
+        return verdict if not verdict.ok else self._session.prefilter(task)
 
     def _for_task(self, task: TaskState, statement: Statement) -> None:
         dry_run = DryRun(self._session, task)
@@ -131,7 +148,7 @@ class _Reclaim:
         statement.merge(part)
         return True
 
-    def _why_spared(self, victim: TaskState) -> str:
+    def _why_spared(self, victim: Running) -> str:
         queue = self._session.queues[victim.gang.gang.queue]
         if queue.name == self._queue.name:
             return SAME_QUEUE

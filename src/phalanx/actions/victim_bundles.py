@@ -5,7 +5,7 @@ from functools import cmp_to_key
 
 import numpy as np
 
-from phalanx.actions.dry_run import candidates_on, why_spared
+from phalanx.actions.dry_run import Running, candidates_on, why_spared
 from phalanx.model.task_status import EVICTABLE, READY
 from phalanx.placement import Amounts, Mask
 from phalanx.session.session import Session
@@ -52,7 +52,7 @@ class VictimBundles:
     def _may_go(self, task: TaskState) -> bool:
         return not self._why_spared(task)
 
-    def _why_spared(self, task: TaskState) -> str:
+    def _why_spared(self, task: Running) -> str:
         return why_spared(self._session, task, self._preemptor, self._purpose)
 
     def _split(self, gang: GangState, domain: Mask, need: Amounts) -> list[VictimBundle]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from phalanx.actions.dry_run import candidates_on, why_spared
+from phalanx.actions.dry_run import Running, candidates_on, why_spared
 from phalanx.actions.gang_places import dominant_share
 from phalanx.model.shape import Shape
 from phalanx.model.task import Task
@@ -129,7 +129,7 @@ class VictimUnits:
     def _may_go(self, task: TaskState) -> bool:
         return not self._why_spared(task)
 
-    def _why_spared(self, task: TaskState) -> str:
+    def _why_spared(self, task: Running) -> str:
         return why_spared(self._session, task, self._gang, self._purpose)
 
     def _whole(self, preemptor: TaskState, gang: GangState) -> VictimUnit | None:

@@ -1,15 +1,16 @@
 """Which cluster a command talks to: the options that say so, and the one function that decides.
 
     --server                          a URL
-    $PHALANX_SERVER                   the same
     --kubeconfig, --context           a context of a kubeconfig
+    $PHALANX_SERVER                   a URL
     $KUBECONFIG                       its current context
     the address of 'phalanx up'       if one is running
     ~/.kube/config                    its current context
     the cluster around us             in a pod
 
-The first that says something counts. Under the name `kubectl phalanx` kubeconfigs come right behind --server. Who has exported
-$KUBECONFIG means it, as for kubectl; if 'phalanx up' runs besides, a note on a terminal says which of the two is asked.
+The first that says something counts: what was typed before what is set. Under the name `kubectl phalanx` kubeconfigs come before
+$PHALANX_SERVER. Who has exported $KUBECONFIG means it, as for kubectl; if 'phalanx up' runs besides, a note on a terminal says
+which of the two is asked.
 """
 
 import os
@@ -80,22 +81,30 @@ class Reach:
     context: str | None = None
     namespace: str | None = None
 
+    @property
+    def is_named(self) -> bool:
+        """Tell whether an option names a cluster."""
+        return bool(self.server or self.kubeconfig or self.context)
 
-def cluster_options(namespace_help: str) -> Callable[[Command], Command]:
-    """Give a command the options that name a cluster and a namespace; it gets them together, as `reach`."""
-    options = (
-        click.option("-n", "--namespace", metavar="NAME", help=f"{namespace_help} By default that of the context."),
+
+def cluster_options(namespace_help: str = "") -> Callable[[Command], Command]:
+    """Give a command the options that name a cluster, and a namespace if it has a help; it gets them together, as `reach`."""
+    options = [
         click.option("--server", metavar="URL", help="URL of the cluster, such as that of 'phalanx up'."),
         click.option(
             "--kubeconfig", type=click.Path(), metavar="FILE", help="Kubeconfig; by default $KUBECONFIG or ~/.kube/config."
         ),
         click.option("--context", metavar="NAME", help="Context of the kubeconfig; the current one by default."),
-    )
+    ]
+    if namespace_help:
+        own = click.option("-n", "--namespace", metavar="NAME", help=f"{namespace_help} By default that of the context.")
+        options.insert(0, own)
 
     def with_options(command: Command) -> Command:
         @wraps(command)
-        def run(*, server: str | None, kubeconfig: str | None, context: str | None, namespace: str | None, **rest: Any) -> None:
-            command(reach=Reach(server, kubeconfig, context, namespace), **rest)
+        def run(*args: Any, **given: Any) -> None:  # Any: as click passes them
+            reach = Reach(**{name: given.pop(name) for name in REACHED_BY if name in given})
+            command(*args, reach=reach, **given)
 
         for option in reversed(options):
             run = option(run)
@@ -112,7 +121,7 @@ def choose(reach: Reach, *, is_plugin: bool, environment: Mapping[str, str]) -> 
     named, variable = reach.server, environment.get(VARIABLE)
     is_context_named = bool(reach.kubeconfig or reach.context)
     has_files = any(path.exists() for path in kubeconfig_paths("", environment))
-    if named or (variable and not is_plugin):
+    if named or (variable and not is_plugin and not is_context_named):
         return _at(named or variable or "")
     if is_context_named or (has_files and (is_plugin or environment.get(KUBECONFIG))):
         return access(reach.kubeconfig or "", reach.context or "", environment)
@@ -154,8 +163,14 @@ class _Warnings:
             click.echo(f"Warning: {text}", err=True)
 
 
-def ask(reach: Reach, question: Callable[["Client", str], Awaitable[Result]], ctx: click.Context | None = None) -> Result:
-    """Ask the cluster something about a namespace, and return the answer."""
+def ask(
+    reach: Reach,
+    question: Callable[["Client", str], Awaitable[Result]],
+    ctx: click.Context | None = None,
+    *,
+    is_frugal: bool = False,
+) -> Result:
+    """Ask the cluster something about a namespace, and return the answer; a frugal client decodes only what sessions need."""
     import asyncio
 
     from phalanx.cli import output
@@ -167,7 +182,7 @@ def ask(reach: Reach, question: Callable[["Client", str], Awaitable[Result]], ct
         output.note(note)
 
     async def asked() -> Result:
-        async with found.client() as client:
+        async with found.client(is_frugal=is_frugal) as client:
             client.warned = _Warnings().show
             return await question(client, reach.namespace or found.namespace)
 

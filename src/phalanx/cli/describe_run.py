@@ -61,7 +61,13 @@ def _show_gang(gang: Document, group: Document | None, now: float) -> None:
         ("Placed", placed),
         ("Reason", gang["reason"]),
         ("Why", gang["why"]),
+        ("For more", f"{_program()} explain {gang['metadata']['namespace']}/{gang['metadata']['name']}" if gang["why"] else ""),
     )
+
+
+def _program() -> str:
+    """Return the name under which the program was started."""
+    return str(click.get_current_context().find_root().info_name)
 
 
 async def _show_members(client: Client, gang: Document) -> None:

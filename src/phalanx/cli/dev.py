@@ -28,7 +28,7 @@ def command() -> None:
 )
 @click.argument("names", nargs=-1, metavar="[PROGRAM]...")
 def build(names: tuple[str, ...]) -> None:
-    """Build the programs of a control plane that have not been built yet; all of them by default.
+    """Build the programs of a control plane, and the operators of tests, that have not been built yet; all of them by default.
 
     Run it in a clone of the repository. It needs Go; 'make controlplane' installs Go too.
     """

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from phalanx.cli import policy_options
+from phalanx.cli.connection import Reach, cluster_options
 from phalanx.cli.policy_options import PATH
 
 EXAMPLES = """\b
@@ -23,12 +24,14 @@ Exit status:
 
 FORMS = ("table", "json", "yaml")
 GANG_WAITS = 3
+SEARCH_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainOptions:
     """What was typed."""
 
+    reach: Reach
     gang: str
     files: tuple[str, ...]
     config: str | None
@@ -36,7 +39,15 @@ class ExplainOptions:
     names: tuple[str, ...]
     now: str | None
     changes: tuple[str, ...]
+    timeout: float
     form: str
+
+    def refuse_clashes(self) -> None:
+        """Refuse options that do not go together."""
+        if self.config and self.profile:
+            raise click.UsageError("--config and --profile exclude each other; a configuration may say 'profile: NAME' itself")
+        if (*self.files, self.config).count("-") > 1:
+            raise click.UsageError("stdin can be read only once: one '-' at most")
 
 
 @click.command(epilog=EXAMPLES)
@@ -44,16 +55,24 @@ class ExplainOptions:
 @click.option(
     "-f", "--filename", "files", type=PATH, multiple=True, metavar="PATH...", help="Files or directories to read, or - for stdin."
 )
+@click.option("-n", "--namespace", metavar="NAME", help="Namespace of the gang; any in which there is one by default.")
+@cluster_options()
 @policy_options.config
 @policy_options.profile
 @policy_options.scheduler_names
 @click.option("--now", metavar="TIME", help="Time of the session, such as 2026-01-01T12:00:00Z; now by default.")
 @click.option("--if", "changes", multiple=True, metavar="CHANGE", help="Explain as if this were so; may be repeated.")
+@click.option(
+    "--timeout", type=click.FloatRange(min=0), default=SEARCH_SECONDS, show_default=True, metavar="SECONDS",
+    help="How long to look for changes that would start the gang; 0 for not at all.",
+)  # fmt: skip
 @click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Output format.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click read them
     """Explain why a gang waits and what would start it. Nothing is changed."""
     from phalanx.cli.explain_run import explain
 
-    if not explain(ExplainOptions(**options)):
+    asked = ExplainOptions(**options)
+    asked.refuse_clashes()
+    if not explain(asked):
         ctx.exit(GANG_WAITS)

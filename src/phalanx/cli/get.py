@@ -86,6 +86,11 @@ class GetOptions:
         return "" if self.everywhere else self.namespace
 
     @property
+    def has_eta(self) -> bool:
+        """Whether gangs are shown with their expected starts; not while watching, where every change would take seconds."""
+        return self.form == "wide" and not self.follows
+
+    @property
     def template(self) -> str:
         """The template that the answer fills in; empty for other forms."""
         return self.form.removeprefix(JSONPATH) if self.form.startswith(JSONPATH) else ""

@@ -15,7 +15,7 @@ from phalanx.errors import Forbidden, Gone, Missing
 from phalanx.model.kinds import GROUP_KINDS, POD, Kind, kind_of
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.discovery import served_kinds
-from phalanx.web.columns import Document, TableColumn, columns_of
+from phalanx.web.columns import Document, TableColumn, at, columns_of
 
 BETWEEN_LOOKS_SECONDS = 0.5
 """What changes together is shown together."""
@@ -124,11 +124,17 @@ async def _listed_gangs(client: Client, namespace: str) -> list[Document]:
     return found
 
 
+async def _with_eta(client: Client, shown: list[Document]) -> list[Document]:
+    from phalanx.cli.get_eta import with_eta  # simulations are imported only for those who ask for them
+
+    return [*await with_eta(client, shown)]
+
+
 async def _show_gangs(client: Client, asked: GetOptions, names: tuple[str, ...], table: "_Table") -> None:
     if asked.labels or asked.fields:
         raise click.UsageError("gangs have no labels or fields to select by; select pods or podgroups")
     shown = await gangs(client, asked.place, names)
-    table.write(shown, is_one=len(names) == 1)
+    table.write(await _with_eta(client, shown) if asked.has_eta else shown, is_one=len(names) == 1)
     if not asked.follows:
         return
     changed = asyncio.Event()
@@ -221,7 +227,14 @@ class _Table:
         return self._asked.everywhere and "namespace" in item["metadata"]
 
     def _columns(self, item: Document) -> list[TableColumn]:
-        return columns_of(item["kind"], item["apiVersion"], self._client.now, is_wide=self._asked.form == "wide")
+        found = columns_of(item["kind"], item["apiVersion"], self._client.now, is_wide=self._asked.form == "wide")
+        return _with_column(found, TableColumn("ETA", at("eta"))) if "eta" in item else found
+
+
+def _with_column(columns: Sequence[TableColumn], more: TableColumn) -> list[TableColumn]:
+    """Put a column before the age."""
+    place = next(place for place, column in enumerate(columns) if column.title == "AGE")
+    return [*columns[:place], more, *columns[place:]]
 
 
 def _whole(items: Sequence[Document]) -> dict[str, object]:

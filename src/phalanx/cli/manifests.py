@@ -27,6 +27,14 @@ def _checked_namespace(ctx: click.Context, parameter: click.Parameter, name: str
     return name
 
 
+def _checked_accounts(ctx: click.Context, parameter: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return service accounts if they are written as NAMESPACE:NAME."""
+    for name in names:
+        if not re.fullmatch(r"[^:]+:[^:]+", name):
+            raise click.BadParameter(f"{name!r} is not a service account; write NAMESPACE:NAME, such as default:ci")
+    return names
+
+
 NAMESPACE = click.option(
     "-n", "--namespace", callback=_checked_namespace, help="Namespace of the installation; phalanx-system by default."
 )
@@ -80,6 +88,29 @@ def rbac(form: str, **given: Any) -> None:
     from phalanx.manifests.roles import role_documents
 
     _print(role_documents(_settings(**given)), form)
+
+
+@_command(
+    "reader",
+    "Print a role that may only read.",
+    "reader --user ada | kubectl apply --server-side -f -",
+    "reader --service-account ci:planner -o json",
+)
+@click.option("--user", "users", multiple=True, metavar="NAME", help="Bind the role to this user; may be repeated.")
+@click.option("--group", "groups", multiple=True, metavar="NAME", help="Bind the role to this group; may be repeated.")
+@click.option("--service-account", "accounts", multiple=True, metavar="NAMESPACE:NAME", callback=_checked_accounts,
+              help="Bind the role to this service account; may be repeated.")  # fmt: skip
+@OUTPUT
+def reader(users: tuple[str, ...], groups: tuple[str, ...], accounts: tuple[str, ...], form: str) -> None:
+    """Print a ClusterRole for those who ask what would be scheduled, such as with `phalanx schedule --context`.
+
+    It may list everything that scheduling depends on, but no Secrets or ConfigMaps, and can change nothing.
+    """
+    from phalanx.manifests import roles
+
+    pairs = (account.partition(":") for account in accounts)
+    named = [*map(roles.user, users), *map(roles.group, groups), *(roles.service_account(space, name) for space, _, name in pairs)]
+    _print(roles.reader_documents(named), form)
 
 
 @_command(

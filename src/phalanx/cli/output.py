@@ -32,6 +32,14 @@ MOST_LEFT_OUT = 2
 MOST_PODS = 4
 """A line names this many pods that go; more are counted."""
 
+Signs = tuple[str, str, str]
+"""For what is well, for what is not, and for what nobody came to."""
+SIGNS, PLAIN_SIGNS = ("✓", "✗", "·"), ("+", "x", "-")
+
+CONTROLS = {code: f"^{chr(code ^ 64)}" for code in (*range(32), 127)} | {ord(blank): " " for blank in "\t\n\r"}
+CONTROLS |= {code: f"\\x{code:02x}" for code in range(128, 160)}
+"""What a terminal would obey, and what is shown instead."""
+
 COLOURS = {
     GangStatus.STARTS: "green", GangStatus.GROWS: "green", GangStatus.PIPELINED: "cyan", GangStatus.WAITS: "yellow",
     GangStatus.EVICTED: "red",
@@ -45,21 +53,36 @@ class Terminal:
     width: int | None = None
     has_colour: bool = False
     times: str = "×"
+    signs: Signs = SIGNS
 
     @classmethod
     def of_stdout(cls) -> "Terminal":
         """Look at stdout; a pipe has no width and no colours."""
         is_terminal = sys.stdout.isatty()
         has_colour = is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        return cls(shutil.get_terminal_size().columns if is_terminal else None, has_colour, _times(sys.stdout.encoding))
+        width = shutil.get_terminal_size().columns if is_terminal else None
+        return cls(width, has_colour, _times(sys.stdout.encoding), _signs(sys.stdout.encoding))
 
 
 def _times(encoding: str | None) -> str:
+    return "×" if _can_show(encoding, "×") else "x"
+
+
+def _signs(encoding: str | None) -> Signs:
+    return SIGNS if _can_show(encoding, "".join(SIGNS)) else PLAIN_SIGNS
+
+
+def _can_show(encoding: str | None, text: str) -> bool:
     try:
-        "×".encode(encoding or "ascii")
+        text.encode(encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
-        return "x"
-    return "×"
+        return False
+    return True
+
+
+def visible(text: str) -> str:
+    """Return a text in one line without control characters, as kubectl shows them: names and messages may hold anything."""
+    return text.translate(CONTROLS)
 
 
 def note(text: str) -> None:

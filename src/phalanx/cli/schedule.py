@@ -2,24 +2,23 @@
 
 import sys
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from phalanx.cli import policy_options
+from phalanx.cli.connection import Reach, cluster_options
 from phalanx.cli.policy_options import PATH
+from phalanx.cli.session_time import session_time
 from phalanx.cli.trace_options import GANG_HELP, LEVELS, VERBOSITY_HELP, refuse_gangs_without_trace
-from phalanx.store.snapshot_command import SNAPSHOT_COMMAND
 
 if TYPE_CHECKING:
     from phalanx.session.policy import Policy
 
-EXAMPLES = f"""\b
+EXAMPLES = """\b
 Examples:
+  phalanx schedule --context staging
   phalanx schedule -f examples/deadlock
-  {SNAPSHOT_COMMAND} |
-    phalanx schedule -f -
 
 \b
 Exit status:
@@ -38,22 +37,28 @@ GANG_WAITS = 3
     "-f", "--filename", "files", type=PATH, multiple=True, metavar="PATH...", help="Files or directories to read, or - for stdin."
 )
 @click.argument("more_files", type=PATH, nargs=-1, metavar="[PATH]...")
+@cluster_options()
 @policy_options.config
 @policy_options.profile
 @policy_options.gates
 @click.option("--shard", metavar="NAME", help="Schedule this SchedulingShard only; all shards by default.")
 @click.option("--usage", type=PATH, multiple=True, metavar="FILE", help="File with the past usage of queues; may be repeated.")
 @policy_options.scheduler_names
-@click.option("--now", metavar="TIME", help="Time of the session, such as 2026-01-01T12:00:00Z; now by default.")
+@click.option(
+    "--now",
+    metavar="TIME",
+    help="Time of the session, such as 2026-01-01T12:00:00Z; now by default, by the clock of a live cluster.",
+)
 @click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Output format.")
 @click.option("-v", "verbosity", type=click.Choice(LEVELS), help=VERBOSITY_HELP)
 @click.option("--gang", "gangs", multiple=True, metavar="NAMESPACE/NAME", help=GANG_HELP)
 @click.option("--batch", is_flag=True, help="Read one JSON request per line from stdin and print one answer per line.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click read them
-    """Run one scheduling session on a snapshot of a cluster and show its decisions. Nothing is changed.
+    """Run one scheduling session on a cluster and show its decisions. Nothing is changed.
 
-    The snapshot is YAML or JSON as printed by kubectl: nodes, pods, PodGroups, queues, and whatever else affects placement.
+    With --context, --kubeconfig or --server, every object that affects placement is read from a live cluster. With -f, the cluster
+    is a snapshot, YAML or JSON as printed by kubectl. With both, the objects of the files are added to the live cluster.
     """
     asked = ScheduleOptions(**options)
     asked.refuse_clashes()
@@ -67,6 +72,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click rea
 class ScheduleOptions:
     """What was typed."""
 
+    reach: Reach
     files: tuple[str, ...]
     more_files: tuple[str, ...]
     config: str | None
@@ -89,13 +95,15 @@ class ScheduleOptions:
     def refuse_clashes(self) -> None:
         """Refuse options that do not go together."""
         single = (
-            self.paths, self.config, self.profile, self.gates, self.shard, self.usage, self.names, self.now,
+            self.paths, self.reach.is_named, self.config, self.profile, self.gates, self.shard, self.usage, self.names, self.now,
             self.verbosity, self.gangs,
         )  # fmt: skip
         if self.batch and (any(single) or self.form != "table"):
             raise click.UsageError("--batch takes no other option: each request brings its own objects, config and now")
-        if not self.batch and not self.paths:
-            raise click.UsageError("nothing to read: name files or folders with -f, or stdin with -f -")
+        if not self.batch and not self.paths and not self.reach.is_named:
+            raise click.UsageError(
+                "nothing to read: name a cluster with --context or --server, files or folders with -f, or stdin with -f -"
+            )
         if self.config and self.profile:
             raise click.UsageError("--config and --profile exclude each other; a configuration may say 'profile: NAME' itself")
         refuse_gangs_without_trace(self.gangs, is_traced=self.verbosity is not None)
@@ -115,7 +123,7 @@ def _decide(asked: ScheduleOptions) -> bool:
     """Decide and write the answer; return whether every gang has its minimum."""
     from phalanx.cli.schedule_run import scheduled, write
 
-    found = scheduled(asked, _policy(asked), _now(asked.now))
+    found = scheduled(asked, _policy(asked), None if asked.now is None else session_time(asked.now))
     write(found, asked)
     return found.is_all_well
 
@@ -132,15 +140,3 @@ def _policy(asked: ScheduleOptions) -> "Policy":
         if is_given and not is_known:
             raise click.UsageError(f"{option}: only the profile kai knows it; add '--profile kai'")
     return replace(policy, flags=replace(policy.flags, shard_name=asked.shard)) if asked.shard else policy
-
-
-def _now(text: str | None) -> float:
-    from phalanx.dialects.field_values import seconds
-    from phalanx.errors import SnapshotError
-
-    if text is None:
-        return datetime.now(UTC).timestamp()
-    try:
-        return seconds(text, where="--now")
-    except SnapshotError as problem:
-        raise click.UsageError(str(problem)) from problem

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from phalanx.cli import output
+from phalanx.cli.cluster_input import read_cluster
 from phalanx.cli.grouping import grouped
+from phalanx.cli.intake_notes import write_notes
 from phalanx.cli.schedule import ScheduleOptions
 from phalanx.cli.trace_options import LEVELS
 from phalanx.config.policies import policy_of_gates
@@ -16,12 +18,13 @@ from phalanx.explain.no_effect import notes_without_effect
 from phalanx.live.catalogue import connected
 from phalanx.model.kinds import Document
 from phalanx.scheduling.gates import gated_gangs
-from phalanx.scheduling.shards import decide, notes_on_pools
+from phalanx.scheduling.shards import decide
 from phalanx.session.policy import Policy
 from phalanx.session.shard_decisions import ShardDecisions, together
 from phalanx.state.snapshot import Snapshot
-from phalanx.store.input_files import Intake, notes_on, read_usage, take_in
+from phalanx.store.input_files import Intake, read_usage
 from phalanx.store.left_out import LeftOut, left_out
+from phalanx.store.missing_references import MissingReference
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,9 @@ class Scheduled:
     parts: Sequence[ShardDecisions]
     gated: output.GatedRows
     left_out: Sequence[LeftOut]
+    missing: Sequence[MissingReference]
+    notes: Sequence[str]
+    """What was left out or may surprise, in a sentence each."""
 
     @property
     def rows(self) -> list[GangRow]:
@@ -46,24 +52,25 @@ class Scheduled:
         return has_minima and not self.intake.refused and not any(item.is_ours for item in self.left_out)
 
 
-def scheduled(asked: ScheduleOptions, policy: Policy, now: float) -> Scheduled:
-    """Hold one session on the input."""
+def scheduled(asked: ScheduleOptions, policy: Policy, at: float | None) -> Scheduled:
+    """Hold one session on the input, at a time; by default now."""
     ours = our_schedulers(asked.names)
     cluster = ObjectCluster(ignored_provisioners=policy.flags.ignored_provisioners, schedulers=ours)
-    intake = take_in(asked.paths, cluster, goes_on=True)
+    intake = read_cluster(asked.paths, asked.reach, cluster)
+    now = intake.now if at is None else at
     intake.cluster.put_history(read_usage(asked.usage))
     documents = grouped(intake, asked.names, now)
     snapshot = intake.cluster.snapshot(now)
-    for text in intake.warnings():
-        output.warning(text)
-    for text in (*notes_on(intake, snapshot), *notes_on_pools(snapshot, policy), *_unknown_gangs(asked, snapshot)):
+    missing = intake.missing(snapshot)
+    notes = [*write_notes(intake, snapshot, policy, missing), *_unknown_gangs(asked, snapshot)]
+    for text in _unknown_gangs(asked, snapshot):
         output.note(text)
     parts = decide(snapshot, connected(policy), trace_level=int(asked.verbosity or 0), traced_gangs=asked.gangs)
     for key, fault in (item for part in parts for item in part.decisions.faults.items()):
         output.note(f"gang {key}: {fault.traceback if asked.verbosity == LEVELS[-1] else fault.sentence}")
     for text in notes_without_effect((part.snapshot, part.decisions) for part in parts):
         output.note(text)
-    return Scheduled(intake, parts, _gated(documents, policy, parts[0], now), left_out(intake, snapshot))
+    return Scheduled(intake, parts, _gated(documents, policy, parts[0], now), left_out(intake, snapshot), missing, notes)
 
 
 def _unknown_gangs(asked: ScheduleOptions, snapshot: Snapshot) -> list[str]:
@@ -88,6 +95,12 @@ def write(found: Scheduled, asked: ScheduleOptions) -> None:
         output.write_left_out(found.left_out)
         return
     answer = with_plans(whole_answer(found.parts), found.gated.rows, found.gated.node_by_pod)
-    items = [{"object": item.object, "reason": item.reason, "message": item.message} for item in found.left_out]
-    steps = {"trace": trace(together(found.parts))} if asked.verbosity else {}
-    output.write_data({**with_refused(answer, found.intake.refused), **({"leftOut": items} if items else {}), **steps}, asked.form)
+    parts = {
+        "leftOut": [{"object": item.object, "reason": item.reason, "message": item.message} for item in found.left_out],
+        "missing": [item.document(found.intake.absent) for item in found.missing],
+        "notes": list(found.notes),
+        "trace": trace(together(found.parts)) if asked.verbosity else [],
+    }
+    always = ("trace",) if asked.verbosity else ()
+    more = {name: items for name, items in parts.items() if items or name in always}
+    output.write_data({**with_refused(answer, found.intake.refused), **more}, asked.form)

@@ -81,6 +81,8 @@ class RecordEvent:
     is_warning: bool = False
     is_expected: bool = False
     """It belongs to the course of things, such as the end of a patience or a bind that is tried again; there is nothing to mend."""
+    code: str = ""
+    """The reason code, for programs, where the reason is a general word."""
 
 
 @dataclass(frozen=True, slots=True)

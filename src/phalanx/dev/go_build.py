@@ -18,7 +18,7 @@ from phalanx.dev.programs import PROGRAMS, Program, files_of, folder, is_built, 
 from phalanx.errors import ConfigError, PhalanxError
 
 GO_NEEDED = (1, 26)
-MODULES = Path(__file__).parents[3] / "tests" / "controlplane"
+MODULES = Path(__file__).parents[3] / "tests"
 LAST_LINES = 20
 
 

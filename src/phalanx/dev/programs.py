@@ -1,7 +1,8 @@
-"""The programs of a control plane: which versions, from which Go module, and where their binaries are kept.
+"""The programs of a control plane, and operators: which versions, from which Go module, and where their binaries are kept.
 
 Binaries are kept by version outside of the clone, in ``$XDG_CACHE_HOME/phalanx/bin``, so that every clone and every run shares
-them. The modules that pin everything each program is made of are in tests/controlplane; a test holds their versions against these.
+them. The modules that pin everything each program is made of are in tests/controlplane and tests/operators; a test holds their
+versions against these.
 """
 
 import os
@@ -11,6 +12,7 @@ from pathlib import Path
 from phalanx.errors import ConfigError
 
 KUBERNETES, ETCD, KWOK, HELM = "v1.36.3", "v3.6.8", "v0.8.0", "v3.19.0"
+KUBERAY, TRAINING = "v1.4.2", "v1.8.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ def _kubernetes(name: str) -> Program:
     major, minor, _ = KUBERNETES.removeprefix("v").split(".")
     values = {"gitVersion": KUBERNETES, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
     stamps = tuple((f"k8s.io/component-base/version.{key}", value) for key, value in values.items())
-    return Program(name, KUBERNETES, "kubernetes", f"k8s.io/kubernetes/cmd/{name}", stamps)
+    return Program(name, KUBERNETES, "controlplane/kubernetes", f"k8s.io/kubernetes/cmd/{name}", stamps)
 
 
 STAGES = (
@@ -40,15 +42,27 @@ STAGES = (
     "kustomize/stage/pod/fast/pod-delete.yaml",
 )
 _BUILT = (
-    Program("etcd", ETCD, "etcd", "go.etcd.io/etcd/server/v3"),
+    Program("etcd", ETCD, "controlplane/etcd", "go.etcd.io/etcd/server/v3"),
     _kubernetes("kube-apiserver"),
     _kubernetes("kube-controller-manager"),
     _kubernetes("kube-scheduler"),
     _kubernetes("kubectl"),
-    Program("kwok", KWOK, "kwok", "sigs.k8s.io/kwok/cmd/kwok", files=STAGES),
-    Program("helm", HELM, "helm", "helm.sh/helm/v3/cmd/helm", (("helm.sh/helm/v3/internal/version.version", HELM),)),
+    Program("kwok", KWOK, "controlplane/kwok", "sigs.k8s.io/kwok/cmd/kwok", files=STAGES),
+    Program("helm", HELM, "controlplane/helm", "helm.sh/helm/v3/cmd/helm", (("helm.sh/helm/v3/internal/version.version", HELM),)),
 )
-PROGRAMS = {program.name: program for program in _BUILT}
+_OPERATORS = (
+    Program(
+        "kuberay", KUBERAY, "operators/kuberay", "github.com/ray-project/kuberay/ray-operator",
+        files=tuple(f"config/crd/bases/ray.io_{name}.yaml" for name in ("rayclusters", "rayjobs", "rayservices")),
+    ),
+    Program(
+        "training-operator", TRAINING, "operators/training", "github.com/kubeflow/training-operator/cmd/training-operator.v1",
+        files=("manifests/base/crds/kubeflow.org_pytorchjobs.yaml",),
+    ),
+)  # fmt: skip
+"""Real operators whose pods tests schedule, each with its definitions."""
+OPERATORS = tuple(program.name for program in _OPERATORS)
+PROGRAMS = {program.name: program for program in (*_BUILT, *_OPERATORS)}
 
 
 def folder() -> Path:

@@ -2,8 +2,8 @@
 
 On a request, `phalanx.dev/last-attempt` says when an attempt last failed, which its status has no place for, and
 `phalanx.dev/rolled-back` that it failed only because another one of its gang did.
-The annotation `phalanx.dev/failed-binds` is a JSON list with an entry per node. Whoever deletes a failed request writes it, so that
-the next session still knows of the failures.
+The annotation `phalanx.dev/failed-binds` is a JSON list with an entry per node: how often, when last, and what was said then.
+Whoever deletes a failed request writes it, so that the next session still knows of the failures.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,6 +25,7 @@ from phalanx.model.storage import GrantedDevice
 from phalanx.model.task import FailedBind, TaskKey
 
 FAILED_BINDS = "phalanx.dev/failed-binds"
+LONGEST_MESSAGE = 256
 LAST_ATTEMPT, ROLLED_BACK = "phalanx.dev/last-attempt", "phalanx.dev/rolled-back"
 
 
@@ -37,7 +38,7 @@ def bind_request(read: KaiBindRequest) -> BindRequest:
         gpu_groups=tuple(spec.selected_gpu_groups or ()), devices=tuple(_devices(spec)), phase=status.phase or PENDING,
         failed_attempts=status.failed_attempts or 0, most_attempts=spec.backoff_limit, latest=_latest(meta),
         owner_uid=next((owner.uid for owner in meta.owner_references or () if owner.kind == "Pod"), ""),
-        is_rolled_back=ROLLED_BACK in (meta.annotations or {}),
+        is_rolled_back=ROLLED_BACK in (meta.annotations or {}), reason=status.reason or "",
     )  # fmt: skip
 
 
@@ -98,6 +99,7 @@ class FailedBindRead(Read):
     node: str
     attempts: Int32
     latest: str
+    message: str = ""
 
 
 def failed_binds(annotations: Mapping[str, str]) -> tuple[FailedBind, ...]:
@@ -111,10 +113,19 @@ def failed_binds(annotations: Mapping[str, str]) -> tuple[FailedBind, ...]:
     except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
         example = '[{"node": "n1", "attempts": 2, "latest": "2026-01-01T12:00:00Z"}]'
         raise SnapshotError(f"{where}: {problem}; write for example {example}") from problem
-    found = (FailedBind(entry.node, entry.attempts, seconds(entry.latest, where=where)) for entry in entries)
+    found = (FailedBind(entry.node, entry.attempts, seconds(entry.latest, where=where), entry.message) for entry in entries)
     return tuple(sorted((each for each in found if each.attempts > 0), key=lambda each: each.node))
 
 
 def failed_binds_document(failures: Iterable[FailedBind]) -> list[dict[str, Any]]:
     """Write which binds of a pod failed; as JSON text this is the annotation."""
-    return [{"node": each.node, "attempts": each.attempts, "latest": moment_text(each.latest)} for each in failures]
+    return [
+        {"node": each.node, "attempts": each.attempts, "latest": moment_text(each.latest), **_message(each.message)}
+        for each in failures
+    ]  # fmt: skip
+
+
+def _message(text: str) -> dict[str, str]:
+    """Return a message as a field, cut off where it is long: annotations of a pod have little room."""
+    short = text if len(text) <= LONGEST_MESSAGE else f"{text[: LONGEST_MESSAGE - 3]}..."
+    return {"message": short} if short else {}

@@ -66,6 +66,11 @@ class ObjectCluster:
         self._tables: dict[str, dict[str, Any]] = {}
         self.queues = QueueObjects(self.state)
 
+    @property
+    def contested(self) -> dict[str, str]:
+        """Return the pods that are in no gang because they name several, each with what is wrong."""
+        return {key: problem for key, (_, problem) in self._contested.items() if problem}
+
     def snapshot(self, now: float) -> Snapshot:
         """Return the cluster as it is now."""
         classes = self._pods.classes

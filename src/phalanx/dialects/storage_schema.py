@@ -63,6 +63,7 @@ class ClaimSpec(Read):
 class VolumeClaimRead(Read):
     metadata: Meta
     spec: ClaimSpec | None = None
+    status: PhaseStatus | None = None
 
 
 class Allocatable(Read):

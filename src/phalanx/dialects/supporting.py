@@ -52,7 +52,7 @@ def volume(read: storage_schema.VolumeRead) -> Volume:
         labels=read.metadata.labels or {}, node_terms=node_terms(affinity), access_modes=frozenset(spec.access_modes or ()),
         volume_mode=spec.volume_mode or "Filesystem", attributes_class=spec.volume_attributes_class_name or "",
         claimed_by=f"{claim.namespace or 'default'}/{claim.name}" if claim else "", csi_driver=spec.csi.driver if spec.csi else "",
-        csi_handle=spec.csi.volume_handle if spec.csi else "",
+        csi_handle=spec.csi.volume_handle if spec.csi else "", is_deleting=read.metadata.deletion_timestamp is not None,
     )  # fmt: skip
 
 
@@ -66,6 +66,7 @@ def volume_claim(read: storage_schema.VolumeClaimRead) -> VolumeClaim:
         request_bytes=to_units(requests.get("storage", 0)), access_modes=frozenset(spec.access_modes or ()),
         volume_mode=spec.volume_mode or "Filesystem", attributes_class=spec.volume_attributes_class_name or "",
         selector=label_selector(spec.selector), selected_node=annotations.get(SELECTED_NODE, ""),
+        is_lost=read.status is not None and read.status.phase == "Lost", is_deleting=read.metadata.deletion_timestamp is not None,
     )  # fmt: skip
 
 

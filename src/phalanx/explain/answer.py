@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+import msgspec
+
 from phalanx.dialects.bind_requests import failed_binds_document
 from phalanx.dialects.status import GroupStatus, condition_document
 from phalanx.dialects.traits import dialect_status
@@ -88,7 +90,10 @@ def _refused(text: str) -> dict[str, Any]:
 
 def trace(decisions: Decisions) -> list[dict[str, Any]]:
     """Return the recorded trace of the session, step by step."""
-    return [{"level": step.level, "event": step.event, "text": step.text, **step.fields} for step in decisions.trace]
+    return [
+        {"level": step.level, "event": step.event, "text": step.text, **msgspec.to_builtins(step.fields)}
+        for step in decisions.trace
+    ]
 
 
 def _eviction(eviction: Eviction) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What becomes of a gang in a session: one word for tables and exit codes, one reason code for metrics, and the counts behind them.
+"""What becomes of a gang in a session: one word for tables and exit codes, and the counts behind it.
 
 Every dialect is asked the same questions, but not every one counts the same members: see `dialects/traits.py`.
 """
@@ -10,13 +10,9 @@ from phalanx.dialects.traits import traits_of
 from phalanx.kai.podsets import PodSet, meets, pod_sets, suffice
 from phalanx.model.task_status import HOLDING, READY, Status
 from phalanx.state.gang_state import GangState
-from phalanx.state.verdict import FitError, Verdict
+from phalanx.state.verdict import Verdict
 
-NO_PODS, EVICTED, PIPELINED = "NoPods", "Evicted", "Pipelined"
-NO_NODE_FITS, GATED, NOT_ADMITTED, NOT_TRIED = "NoNodeFits", "Gated", "NotAdmitted", "NotTried"
-OTHER_SCHEDULER = "OtherScheduler"
-OWN_CODES = (NO_PODS, EVICTED, PIPELINED, NO_NODE_FITS, OTHER_SCHEDULER, GATED, NOT_ADMITTED, NOT_TRIED)
-"""Reason codes of our own; every other one is the code of a verdict."""
+EVICTED, PIPELINED = "Evicted", "Pipelined"
 
 
 class GangStatus(StrEnum):
@@ -63,32 +59,6 @@ def gang_status(gang: GangState) -> GangStatus:
         return GangStatus.PIPELINED
     is_evicted = any(task.status is Status.RELEASING and task.task.status is not Status.RELEASING for task in gang.tasks)
     return GangStatus.EVICTED if is_evicted else GangStatus.WAITS
-
-
-def reason_code(gang: GangState, status: GangStatus) -> str:
-    """Return what keeps a gang of this status from having its minimum; empty when it has it, or has ended."""
-    if status.has_minimum:
-        return ""
-    if status is GangStatus.EVICTED:
-        return EVICTED
-    if status is GangStatus.PIPELINED and gang.is_pipelined:
-        return PIPELINED
-    return _reason_to_wait(gang)
-
-
-def _reason_to_wait(gang: GangState) -> str:
-    if not gang.tasks:
-        refusals = admission_refusals(gang)
-        return refusals[0].reason if refusals else NO_PODS
-    if any(isinstance(task.error, FitError) for task in gang.tasks):
-        return NO_NODE_FITS
-    if gang.verdicts:
-        return gang.verdicts[0].reason
-    if any(task.task.is_foreign and task.status is Status.PENDING for task in gang.tasks):
-        return OTHER_SCHEDULER
-    if any(task.task.is_gated and task.status is Status.PENDING for task in gang.tasks):
-        return GATED
-    return NOT_ADMITTED if gang.phase in ("", "Pending") else NOT_TRIED
 
 
 def admission_refusals(gang: GangState) -> list[Verdict]:

@@ -4,14 +4,15 @@ They are read from the cluster as it is now. The reason why one waits comes from
 commands that run no session, from what was recorded about it.
 """
 
-import re
 from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 from phalanx.dialects.status import condition_document
 from phalanx.dialects.traits import dialect_status
+from phalanx.explain.cause_key import CauseKey, cause_of, cause_of_text
 from phalanx.explain.gang_status import GangStatus, gang_status, is_empty, is_taken_away, minimum_of
 from phalanx.explain.held_back import has_foreign, held_back
+from phalanx.explain.reason_code import reason_code
 from phalanx.explain.recorded import refusal
 from phalanx.explain.why import missing_groups, why
 from phalanx.model.gang import Gang
@@ -19,12 +20,11 @@ from phalanx.model.kinds import GROUP_BY_DIALECT, split_key
 from phalanx.model.moment import moment_text
 from phalanx.model.task import GangKey, Task
 from phalanx.model.task_status import HOLDING, Status
-from phalanx.session.decision import Decisions
+from phalanx.session.decision import Decisions, Outcome
 from phalanx.state.gang_state import GangState
 from phalanx.state.snapshot import Snapshot
 
 API_VERSION = "phalanx.dev/v1alpha1"
-SECONDS = re.compile(r"\d+ s\b")
 
 
 class GangBook:
@@ -33,8 +33,9 @@ class GangBook:
     def __init__(self) -> None:
         """Start without a session."""
         self._why: dict[GangKey, str] = {}
-        self._reported: dict[GangKey, str] = {}
-        """The same without reasons that have an event of their own, such as a timeout."""
+        self._codes: dict[GangKey, str] = {}
+        self._reported: dict[GangKey, CauseKey | None] = {}
+        """The causes that were reported, without those that have an event of their own, such as a timeout."""
 
     def note(
         self, snapshot: Snapshot, decisions: Decisions, behind_gates: Mapping[GangKey, str], *, reported: Set[GangKey] = frozenset()
@@ -44,19 +45,29 @@ class GangBook:
         Gangs in `reported` have an event of their own in this session: what they waited for before is not new after it. Nobody
         waits in a gang without pods, nor in one that its owner takes away.
         """
-        self._why, self._reported = (_of_gangs(texts, snapshot) for texts in (self._why, self._reported))
-        found = {GangKey(outcome.state.key): why(outcome, snapshot) for outcome in decisions.outcomes}
-        found |= {key: text for key, text in behind_gates.items() if key in found}
+        self._why = {key: text for key, text in self._why.items() if key in snapshot.gangs}
+        self._reported = {key: cause for key, cause in self._reported.items() if key in snapshot.gangs}
+        outcomes = {GangKey(outcome.state.key): outcome for outcome in decisions.outcomes}
+        found = {key: behind_gates.get(key) or why(outcome, snapshot) for key, outcome in outcomes.items()}
         self._why |= found
-        silent = {GangKey(outcome.state.key) for outcome in decisions.outcomes if _is_left_by_its_owner(outcome.state)}
-        reasons = {key: text for key, text in found.items() if key not in reported}
-        changed = {key: text for key, text in reasons.items() if text and _timeless(self._reported.get(key, "")) != _timeless(text)}
-        self._reported |= reasons
-        return {key: text for key, text in changed.items() if key not in silent}
+        self._codes = {key: code for key, code in self._codes.items() if key in snapshot.gangs}
+        self._codes |= {key: reason_code(outcome, snapshot) for key, outcome in outcomes.items()}
+        causes = {
+            key: _cause(outcomes[key], snapshot, text, is_behind_gate=key in behind_gates)
+            for key, text in found.items()
+            if key not in reported
+        }
+        changed = [key for key, cause in causes.items() if cause is not None and self._reported.get(key) != cause]
+        self._reported |= causes
+        return {key: found[key] for key in changed if not _is_left_by_its_owner(outcomes[key].state)}
 
     def documents(self, snapshot: Snapshot) -> dict[str, Any]:
         """Return all gangs, each that waits with the reason that the last session gave."""
-        return gang_list(snapshot, lambda state: self._reason(state, snapshot))
+        return gang_list(snapshot, lambda state: self._reason(state, snapshot), lambda state: self.code(GangKey(state.key)))
+
+    def code(self, gang: GangKey) -> str:
+        """Return the reason code of a gang, from the last session that looked at it."""
+        return self._codes.get(gang, "")
 
     def _reason(self, gang: GangState, snapshot: Snapshot) -> str:
         key = GangKey(gang.key)
@@ -70,43 +81,46 @@ def _unseen(gang: GangState, snapshot: Snapshot) -> str:
     return "no session has looked at it yet"
 
 
-def _of_gangs(texts: Mapping[GangKey, str], snapshot: Snapshot) -> dict[GangKey, str]:
-    return {key: text for key, text in texts.items() if key in snapshot.gangs}
+def _cause(outcome: Outcome, snapshot: Snapshot, text: str, *, is_behind_gate: bool) -> CauseKey | None:
+    """Return why a gang waits; None when it does not. What a session behind our gate found is known by its sentence alone."""
+    if not text:
+        return None
+    return cause_of_text(text) if is_behind_gate else cause_of(outcome, snapshot, text)
 
 
 def _is_left_by_its_owner(gang: GangState) -> bool:
     return is_empty(gang) or is_taken_away(gang)
 
 
-def _timeless(text: str) -> str:
-    """Return a reason without its seconds, which pass in every session: they alone are no reason to report it again."""
-    return SECONDS.sub("s", text)
-
-
-def gang_list(snapshot: Snapshot, why: Callable[[GangState], str]) -> dict[str, Any]:
+def gang_list(
+    snapshot: Snapshot, why: Callable[[GangState], str], code: Callable[[GangState], str] = lambda state: ""
+) -> dict[str, Any]:  # fmt: skip
     """Return all gangs as one list, by namespace and name; those that pods name and nobody describes come last.
 
-    `why` is asked about gangs that wait, and those of which a part waits.
+    `why` is asked about gangs that wait, and those of which a part waits. So is `code` for their reason code, in place of which the
+    condition of the group stands where it is not known.
     """
-    items = [_document(snapshot, key, why) for key in sorted(snapshot.gangs)]
+    items = [_document(snapshot, key, why, code) for key in sorted(snapshot.gangs)]
     items += [_missing(snapshot, key, text) for key, text in missing_groups(snapshot).items()]
     return {"apiVersion": API_VERSION, "kind": "GangList", "metadata": {}, "items": items}
 
 
-def _document(snapshot: Snapshot, key: GangKey, why: Callable[[GangState], str]) -> dict[str, Any]:
+def _document(
+    snapshot: Snapshot, key: GangKey, why: Callable[[GangState], str], code: Callable[[GangState], str]
+) -> dict[str, Any]:  # fmt: skip
     gang = snapshot.gangs[key]
     members = sorted(snapshot.members_of(key).values(), key=lambda task: task.key)
     state = GangState(gang, ((task, -1) for task in members))
     namespace, name = split_key(key)
-    refused = refusal(gang)
+    refused, waits = refusal(gang), _waits(state)
     return {
         "apiVersion": API_VERSION, "kind": "Gang",
         "metadata": {"name": name, "namespace": namespace, "creationTimestamp": moment_text(int(gang.created))},
         "dialect": gang.dialect, "group": _group_of(gang), "queue": gang.queue,
         "phase": dialect_status(gang).current_phase(state), "status": gang_status(state).value,
         "minimum": minimum_of(state), "placed": state.tally.total(HOLDING), "running": state.tally.counts[Status.RUNNING],
-        "reason": refused.reason if refused is not None and _waits(state) else "",
-        "why": why(state) if _waits(state) else "",
+        "reason": (code(state) or (refused.reason if refused is not None else "")) if waits else "",
+        "why": why(state) if waits else "",
         "conditions": [condition_document(item) for item in gang.conditions],
         "members": [_member(task) for task in members],
     }  # fmt: skip

@@ -6,6 +6,7 @@ constraints restrict nothing; a policy of sub-groups that fits no pod; a minimum
 
 from collections.abc import Iterable, Iterator
 
+from phalanx.explain.reading import Reading
 from phalanx.explain.reason_text import counted
 from phalanx.explain.why import UNRESOLVED_TIERS
 from phalanx.model.gang import Gang, SubGroup
@@ -15,6 +16,7 @@ from phalanx.state.gang_state import GangState
 from phalanx.state.snapshot import Snapshot
 from phalanx.state.unresolved_tiers import PLUGIN, hard_constraints, unresolved_tier
 
+NO_EFFECT = "NoEffect"
 MOST_NAMED = 3
 """Groups that a note names."""
 
@@ -28,6 +30,11 @@ def notes_without_effect(parts: Iterable[tuple[Snapshot, Decisions]]) -> Iterato
     for text, keys in groups_by_text.items():
         rest = f" and {counted(len(keys) - MOST_NAMED, 'other')}" if len(keys) > MOST_NAMED else ""
         yield f"PodGroup {', '.join(keys[:MOST_NAMED])}{rest}: {text}"
+
+
+def texts_without_effect(reading: Reading) -> list[str]:
+    """Return what has no effect in the group of one gang."""
+    return [text for gang, text in without_effect(reading.snapshot, reading.decisions) if gang is reading.gang.gang]
 
 
 def without_effect(snapshot: Snapshot, decisions: Decisions) -> Iterator[tuple[Gang, str]]:

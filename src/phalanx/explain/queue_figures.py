@@ -60,12 +60,12 @@ def _summed(snapshot: Snapshot, own: Mapping[str, Resources]) -> dict[str, Resou
     """Return the amounts of each queue and of all queues below it."""
     total: dict[str, Resources] = {}
     for name, amounts in own.items():
-        for ancestor in _line(snapshot.queue_objects, name):
+        for ancestor in queue_line(snapshot.queue_objects, name):
             total[ancestor] = add(total.get(ancestor, {}), amounts)
     return total
 
 
-def _line(queues: Mapping[str, Queue], name: str) -> Iterator[str]:
+def queue_line(queues: Mapping[str, Queue], name: str) -> Iterator[str]:
     """Yield a queue and those above it; parents that go round in a circle end it."""
     seen = set()
     while name in queues and name not in seen:

@@ -1,9 +1,10 @@
 """What an explanation is read from: the outcome of a session for one gang, the snapshot, and the trace of the gang."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TypeVar
 
+from phalanx.model.task import GangKey
 from phalanx.session.decision import Decisions, Outcome
 from phalanx.session.policy import Policy
 from phalanx.session.shard_decisions import ShardDecisions
@@ -15,6 +16,25 @@ Event = TypeVar("Event", bound=TraceEvent)
 
 
 @dataclass(frozen=True, slots=True)
+class Owner:
+    """Whoever makes the pods of a gang."""
+
+    kind: str
+    name: str
+    """With its namespace."""
+    wanted: int | None = None
+    """How many pods it makes at the same time; None where it does not say."""
+    is_suspended: bool = False
+    is_known: bool = True
+    """It is among the objects at hand."""
+
+    @property
+    def title(self) -> str:
+        """The owner as people call it: ``Job ml/train``."""
+        return f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """One gang after a session whose trace has every step about it (level 5). Nothing is decided again."""
 
@@ -22,6 +42,10 @@ class Reading:
     snapshot: Snapshot
     decisions: Decisions
     policy: Policy
+    owner: Owner | None = None
+    """Who makes its pods; None where nobody says so."""
+    contested: Mapping[str, str] = field(default_factory=dict)
+    """Pods that are in no gang because they name several, each with what is wrong."""
 
     @property
     def gang(self) -> GangState:
@@ -36,9 +60,17 @@ class Reading:
 
 
 def reading_of(parts: list[ShardDecisions], key: str, policy: Policy) -> Reading | None:
-    """Return the reading of a gang; None where no scheduler has looked at it."""
+    """Return the reading of a gang; None where there is no such gang."""
     for part in parts:
         for outcome in part.decisions.outcomes:
             if outcome.state.key == key:
                 return Reading(outcome, part.snapshot, part.decisions, policy)
-    return None
+    known = next((part for part in parts if key in part.snapshot.gangs), None)
+    return None if known is None else Reading(_as_it_is(known, GangKey(key)), known.snapshot, known.decisions, policy)
+
+
+def _as_it_is(part: ShardDecisions, key: GangKey) -> Outcome:
+    """Return the outcome of a gang that is complete, so that the session had no need to look at it."""
+    numbers, snapshot = part.snapshot.nodes.number_by_name, part.snapshot
+    members = ((task, numbers.get(task.node, -1)) for task in snapshot.members_of(key).values())
+    return Outcome(GangState(snapshot.gangs[key], members), part.decisions.is_guarded, snapshot.now)

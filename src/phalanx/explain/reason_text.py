@@ -1,99 +1,15 @@
-"""The reasons of filters as phrases of our sentences.
-
-The reasons are those of kube-scheduler ("node(s) had untolerated taint(s)"): tools match on them and conditions repeat them. Here
-each known reason becomes a phrase that follows a number of nodes. An unknown reason stays as it is.
-"""
+"""Words that many sentences need: amounts, counts, gates, and what is wrong with a task whatever the node."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Iterable, Sequence
 
 from phalanx.model.resources import CPU, MEMORY, PODS, Resources, readable
 from phalanx.model.task_status import Status
 from phalanx.state.gang_state import GangState, TaskState
-from phalanx.state.verdict import FitError, SearchScope, Verdict, lacked_resource
+from phalanx.state.verdict import FitError, Verdict
 
 NO_GANGS = "no plugin of the configuration holds gangs together"
-_VOLUME_SLOTS = "attachable-volumes-"
-
-_PHRASES = {
-    "node(s) had untolerated taint(s)": ("has a taint that is not tolerated", "have a taint that is not tolerated"),
-    "node(s) didn't match Pod's node affinity/selector": (
-        "does not match the node selector or affinity",
-        "do not match the node selector or affinity",
-    ),
-    "node(s) were unschedulable": ("is cordoned", "are cordoned"),
-    "node(s) were not ready": ("is not ready", "are not ready"),
-    "node(s) pod number exceeded": ("runs as many pods as it may", "run as many pods as they may"),
-    "node(s) didn't match pod affinity rules": ("is not near the pods it wants", "are not near the pods it wants"),
-    "node(s) didn't match pod anti-affinity rules": (
-        "has a pod that its anti-affinity excludes",
-        "have pods that its anti-affinity excludes",
-    ),
-    "node(s) didn't satisfy existing pods anti-affinity rules": ("is near a pod that avoids it", "are near a pod that avoids it"),
-    "node(s) didn't match pod topology spread constraints": ("would spread it too unevenly", "would spread it too unevenly"),
-    "node(s) didn't match pod topology spread constraints (missing required label)": (
-        "has no label that its spread needs",
-        "have no label that its spread needs",
-    ),
-    "node(s) didn't have free ports for the requested pod ports": ("has its port taken", "have its port taken"),
-    "node(s) didn't match PersistentVolume's node affinity": ("cannot reach its volume", "cannot reach its volume"),
-    "node(s) didn't find available persistent volumes to bind": ("has no volume for its claim", "have no volume for its claim"),
-    "node(s) did not have enough free storage": ("has too little storage for its claim", "have too little storage for its claim"),
-    "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)": (
-        "cannot reach its volume, which does not exist",
-        "cannot reach its volume, which does not exist",
-    ),
-    "node(s) exceed max volume count": ("can attach no more volumes", "can attach no more volumes"),
-    "node(s) had no available volume zone": ("is in another zone than its volume", "are in another zone than its volume"),
-    "cannot allocate all claims": ("has too few devices for its claims", "have too few devices for its claims"),
-    "resourceclaim not available on the node": ("cannot reach the devices it holds", "cannot reach the devices it holds"),
-    "node(s) are not in the shard of this scheduler": ("belongs to another scheduler", "belong to another scheduler"),
-    "node(s) are not for pods with GPUs": ("is not for pods with GPUs", "are not for pods with GPUs"),
-    "node(s) are not for pods without GPUs": ("is not for pods without GPUs", "are not for pods without GPUs"),
-    "node(s) would keep too little cpu or memory for their free GPUs": (
-        "keeps its cpu and memory for its GPUs",
-        "keep their cpu and memory for their GPUs",
-    ),
-    "node(s) give only MIG devices": ("gives only MIG devices", "give only MIG devices"),
-    "node(s) give only whole MIG devices": ("gives only whole MIG devices", "give only whole MIG devices"),
-    "node(s) cannot give MIG devices to the pod": ("cannot give MIG devices to it", "cannot give MIG devices to it"),
-    "node(s) had no GPUs to share": ("has no GPUs to share", "have no GPUs to share"),
-    "node(s) share their GPUs in another mode": ("shares its GPUs in another mode", "share their GPUs in another mode"),
-    "node(s) had too few GPUs with enough left": ("has too few GPUs with enough left", "have too few GPUs with enough left"),
-    "node(s) had no NUMA information": ("says nothing about its NUMA nodes", "say nothing about their NUMA nodes"),
-    "node(s) didn't have the static cpu manager policy": ("gives no CPUs away", "give no CPUs away"),
-    "node(s) had another topology manager policy": ("has another NUMA policy", "have another NUMA policy"),
-    "node(s) had no CPUs left to give away": ("has no CPUs left to give away", "have no CPUs left to give away"),
-    "node(s) couldn't align the requested CPUs with NUMA nodes": ("cannot align its CPUs", "cannot align its CPUs"),
-    "the CPU load of the node exceeds the upper limit.": ("has a busy cpu", "have a busy cpu"),
-    "the memory load of the node exceeds the upper limit.": ("has its memory in use", "have their memory in use"),
-    "node(s) are in no node group": ("is in no node group", "are in no node group"),
-    "node(s) are in a node group and the queue names none": ("is kept for other queues", "are kept for other queues"),
-    "node(s) are in a node group that the queue may not use": ("is kept for other queues", "are kept for other queues"),
-    "node(s) are in a node group of which the queue has all it may have": (
-        "is in a node group of which its queue has all it may have",
-        "are in a node group of which its queue has all it may have",
-    ),
-}
-
-_VOLUME_BINDING = (
-    "node(s) didn't match PersistentVolume's node affinity",
-    "node(s) didn't find available persistent volumes to bind",
-    "node(s) did not have enough free storage",
-    "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
-)
-"""A node may give several of these at once: the filter of volumes lists them all, in this order."""
-
-
-def _combinations() -> Iterator[tuple[str, tuple[str, str]]]:
-    for count in range(2, len(_VOLUME_BINDING) + 1):
-        for reasons in combinations(_VOLUME_BINDING, count):
-            one, many = zip(*(_PHRASES[reason] for reason in reasons), strict=True)
-            yield ", ".join(reasons), (" and ".join(one), " and ".join(many))
-
-
-_PHRASES.update(_combinations())
+VOLUME_SLOTS = "attachable-volumes-"
 
 _PREFILTERS = {
     "VolumeClaimNotFound": "volume claim {claim!r} does not exist",
@@ -138,40 +54,6 @@ def _claim_obstacle(verdict: Verdict, claims: Sequence[str]) -> str:
     return str(numbers["cause"])
 
 
-def node_obstacles(error: FitError) -> str:
-    """Say what is wrong with how many nodes: ``6 nodes: 4 lack nvidia.com/gpu, 2 have a taint that is not tolerated``."""
-    if not error.nodes:
-        return f"{error.scope.prefix}there are no nodes"
-    counts = sorted(_merged(error.counts).items(), key=lambda item: (-item[1], item[0]))
-    parts = ", ".join(f"{count} {_phrase(reason, count)}" for reason, count in counts)
-    return f"{_place(error.scope)}{counted(error.nodes, 'node')}: {parts}"
-
-
-def _merged(counts: Mapping[str, int]) -> dict[str, int]:
-    """Add up the reasons that read alike: pods and slots for volumes are resources too, and slots are counted per driver."""
-    found: dict[str, int] = {}
-    for reason, count in counts.items():
-        resource = lacked_resource(reason)
-        if resource.startswith(_VOLUME_SLOTS):
-            reason = "node(s) exceed max volume count"
-        elif resource == PODS:
-            reason = "node(s) pod number exceeded"
-        found[reason] = found.get(reason, 0) + count
-    return found
-
-
-def _place(scope: SearchScope) -> str:
-    return f"in HyperNode {scope.hypernode}: " if scope.hypernode else scope.prefix
-
-
-def _phrase(reason: str, count: int) -> str:
-    resource = lacked_resource(reason)
-    if resource:
-        return f"{'lacks' if count == 1 else 'lack'} {resource}"
-    one, many = _PHRASES.get(reason, (reason, reason))
-    return one if count == 1 else many
-
-
 def no_pods(minimum: int) -> str:
     """Say that a gang has no pods, and how many it needs."""
     return f"no pods yet; {minimum} are needed" if minimum else "no pods yet"
@@ -189,7 +71,7 @@ def as_counted(name: str) -> list[tuple[int, str]]:
 
 def request_text(request: Resources) -> str:
     """Write a request as a person would, what is scarce first: ``1 nvidia.com/gpu, 4 cpu, 8Gi memory``."""
-    names = [name for name, amount in request.items() if amount and name != PODS and not name.startswith(_VOLUME_SLOTS)]
+    names = [name for name, amount in request.items() if amount and name != PODS and not name.startswith(VOLUME_SLOTS)]
     ordered = [*sorted(name for name in names if name not in (CPU, MEMORY)), *(name for name in (CPU, MEMORY) if name in names)]
     return ", ".join(f"{amount_text(name, request[name])} {name}" for name in ordered) or "a pod without requests"
 

@@ -19,6 +19,16 @@ MOST_REASONS = 2
 """A sentence names this many different reasons of pods."""
 
 
+REASON_CODE = "phalanx.dev/reason"
+"""The annotation of an event that has the reason code, where the reason is a general word."""
+
+
+def recorded_code(state: GangState, events: Sequence[Document]) -> str:
+    """Return the reason code of the last event about a gang, the newest last; empty where none was recorded."""
+    codes = ((event["metadata"].get("annotations") or {}).get(REASON_CODE) for event in reversed(events))
+    return "" if is_empty(state) else str(next(filter(None, codes), ""))
+
+
 def refusal(gang: Gang) -> Condition | None:
     """Return the condition of a group that says that it cannot start."""
     said = (item for item in gang.conditions if (item.type, item.status) in (("Unschedulable", "True"), ("Scheduled", "False")))

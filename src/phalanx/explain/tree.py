@@ -34,6 +34,11 @@ class Stage(StrEnum):
     """Since when it waits, and what changed last."""
 
 
+DECIDES_FIRST = (Stage.VALID, Stage.ADMITTED, Stage.BIND, Stage.FITS, Stage.TOPOLOGY, Stage.TURN, Stage.EVICTIONS)
+"""Of several stages that hold a gang up, the one that somebody has to mend first: without its members no queue helps, without room
+nobody's turn does."""
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """One statement with the lines that detail it."""
@@ -60,6 +65,8 @@ class StageResult:
     ok: bool | None
     """Whether the gang got through; None where it did not come so far, or the stage has no say."""
     lines: tuple[Line, ...] = ()
+    is_cause: bool = False
+    """It alone holds the gang up, and what other stages say follows from it: there is room, but not in one domain."""
 
     def document(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -83,10 +90,16 @@ class Explanation:
     def ordered(self) -> Iterator[StageResult]:
         """The stages with something to say: the one that decides first, the others in their order."""
         said = [result for result in self.stages if result.lines]
-        decisive = next((result for result in said if result.ok is False), None)
+        decisive = self.decisive
         if decisive is not None:
             yield decisive
         yield from (result for result in said if result is not decisive)
+
+    @property
+    def decisive(self) -> StageResult | None:
+        """The stage that holds the gang up; None where none does."""
+        failed = [result for result in self.stages if result.ok is False and result.lines]
+        return min(failed, key=lambda result: (not result.is_cause, DECIDES_FIRST.index(result.stage)), default=None)
 
     def document(self) -> dict[str, Any]:
         """Return it as plain data."""

@@ -9,29 +9,34 @@ from collections.abc import Iterable, Iterator
 
 from phalanx.dialects.status import is_finished, placeable
 from phalanx.dialects.traits import TRAITS, traits_of
+from phalanx.explain.cause import Search, alike, remembered
+from phalanx.explain.eviction_clause import eviction_clause
+from phalanx.explain.free_room import free_text, oversize
 from phalanx.explain.gang_status import admission_refusals, has_minimum, is_empty, is_new, minimum_of
 from phalanx.explain.held_back import held_back
-from phalanx.explain.oversize import oversize
+from phalanx.explain.node_causes import node_text, search_of
 from phalanx.explain.reason_text import (
     NO_GANGS,
     amount_text,
     counted,
     general_obstacle,
     no_pods,
-    node_obstacles,
     part_text,
     request_text,
 )
+from phalanx.explain.untried import closed_nodes, untried_error
 from phalanx.explain.why_kai import why_kai
+from phalanx.kubernetes.attached_volumes import claims_of
 from phalanx.model.gang import STALE
-from phalanx.model.kinds import GROUP_BY_DIALECT
-from phalanx.model.queue import ROOT
+from phalanx.model.kinds import GROUP_BY_DIALECT, split_key
+from phalanx.model.resources import Resources
+from phalanx.model.storage import VolumeClaim
 from phalanx.model.task import GangKey, Task
 from phalanx.model.task_status import HOLDING, READY, Status
 from phalanx.session.decision import Outcome
 from phalanx.session.isolation import SCHEDULER_FAULT
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
-from phalanx.state.snapshot import Snapshot
+from phalanx.state.snapshot import Snapshot, Surroundings
 from phalanx.state.staleness import stale_verdict
 from phalanx.state.verdict import FitError, Verdict
 
@@ -44,9 +49,13 @@ VOLUME_SLOTS = "attachable-volumes-csi-"
 
 
 def why(outcome: Outcome, snapshot: Snapshot) -> str:
-    """Return the reason why a gang, or a part of it, waits; empty when nothing of it does."""
-    reason = _reason(outcome, outcome.seen or snapshot)
-    return "; ".join([reason, *_failed_bind(outcome.state)]) if reason else ""
+    """Return the reason why a gang, or a part of it, waits; empty when nothing of it does. It is put into words once."""
+    return remembered(outcome.aftermath, ("why", outcome.state.key), lambda: _sentence(outcome, outcome.seen or snapshot))
+
+
+def _sentence(outcome: Outcome, snapshot: Snapshot) -> str:
+    reason = _reason(outcome, snapshot)
+    return "; ".join([reason, *eviction_clause(outcome.state), *_failed_bind(outcome.state)]) if reason else ""
 
 
 def _failed_bind(gang: GangState) -> Iterator[str]:
@@ -77,11 +86,12 @@ def _why_it_waits(outcome: Outcome, snapshot: Snapshot) -> str:
     if outcome.was_tried or traits_of(gang.gang).counts_pod_sets:
         return why_kai(outcome, snapshot)
     if has_minimum(gang):
-        return _why_not_more(gang, snapshot)
-    return _before_placement(gang, snapshot) or _why_not_at_all(gang, snapshot)
+        return _why_not_more(outcome, snapshot)
+    return _before_placement(gang, snapshot) or _why_not_at_all(outcome, snapshot)
 
 
-def _why_not_more(gang: GangState, snapshot: Snapshot) -> str:
+def _why_not_more(outcome: Outcome, snapshot: Snapshot) -> str:
+    gang = outcome.state
     waiting = gang.tally.counts[Status.PENDING] + gang.tally.pipelined
     if not waiting:
         return ""
@@ -91,7 +101,7 @@ def _why_not_more(gang: GangState, snapshot: Snapshot) -> str:
     short = f" ({parts})" if parts else ""
     is_exact = ready == minimum and not short
     share = f"its minimum of {minimum}" if is_exact else f"{ready} of {len(gang.tasks)} tasks, its minimum is {minimum}{short}"
-    no_place = [f"no place for {_asks(task)} ({obstacle})" for task, obstacle in _without_place(gang, snapshot)]
+    no_place = [f"no place for {_asks(task)} ({obstacle})" for task, obstacle in _without_place(outcome, snapshot)]
     causes = [*no_place, *_refusals(gang, snapshot), *_pipelined(gang), *held_back(gang, snapshot.surroundings.schedulers)]
     rest = "not tried in this session" if gang.allowed_tier is None else "no network domain has room for all of it"
     text = "; ".join(causes) or rest
@@ -173,19 +183,22 @@ def _too_few_pods(gang: GangState) -> str:
 # --- placement -----------------------------------------------------------------------------------------------------------
 
 
-def _why_not_at_all(gang: GangState, snapshot: Snapshot) -> str:
+def _why_not_at_all(outcome: Outcome, snapshot: Snapshot) -> str:
+    gang = outcome.state
     evicted = sum(task.status is Status.RELEASING and task.task.status is not Status.RELEASING for task in gang.tasks)
     if evicted:
         return f"{part_text(evicted, gang)} evicted"
     if gang.is_pipelined and gang.tally.pipelined:
         placed = [f"{gang.tally.ready} of {len(gang.tasks)} tasks placed"] if gang.tally.ready else []
         return "; ".join([*placed, *_pipelined(gang)])
+    if not len(snapshot.nodes):
+        return "there are no nodes"
     waiting = held_back(gang, snapshot.surroundings.schedulers)
-    causes = [*_missing_places(gang, snapshot), *_refusals(gang, snapshot), *_pipelined(gang), *waiting]
+    causes = [*_missing_places(outcome, snapshot), *_refusals(gang, snapshot), *_pipelined(gang), *waiting]
     if _was_tried(gang):
         rest = [] if _domain(gang) else ["the rest was not tried in this session"]
         return "; ".join([_fitting(gang), *(causes or rest)])
-    return "; ".join(causes or [_untried(gang)]) if len(snapshot.nodes) else "there are no nodes"
+    return "; ".join(causes or [_untried(gang)])
 
 
 def _was_tried(gang: GangState) -> bool:
@@ -247,7 +260,15 @@ def _fitting(gang: GangState) -> str:
         is_whole = gang.topology is not None and gang.topology.is_hard
         return f"its tasks do not fit {'all together' if is_whole else 'sub-group by sub-group'}{domain}{short}"
     fitting = placeable(gang) + sum(task.is_kept for task in gang.tasks)
-    return f"{min(fitting, needed)} of {needed} tasks fit{domain}{short}"
+    return f"{min(fitting, needed)} of {needed} tasks fit{_parted(gang) or domain}{short}"
+
+
+def _parted(gang: GangState) -> str:
+    """Say which sub-groups must each be in one domain, where the gang as a whole need not be; empty otherwise."""
+    scope = _hard_scope(gang)
+    if not isinstance(scope, SubGroupState) or scope.policy is None:
+        return ""
+    return f" with each sub-group of {scope.policy.name!r} in one HyperNode of {_tier(gang)}"
 
 
 def _short_parts(gang: GangState, *also: Status) -> Iterator[str]:
@@ -286,34 +307,54 @@ def _nearly(task: TaskState) -> bool:
     return task.status is Status.PENDING and task.attempt in HOLDING
 
 
-def _missing_places(gang: GangState, snapshot: Snapshot) -> Iterator[str]:
-    obstacles: dict[str, list[str]] = {}
-    for task, obstacle in _without_place(gang, snapshot):
+def _missing_places(outcome: Outcome, snapshot: Snapshot) -> Iterator[str]:
+    gang, obstacles = outcome.state, dict[str, list[tuple[TaskState, str]]]()
+    for task, obstacle in _without_place(outcome, snapshot):
         if isinstance(task.error, FitError) and general_obstacle(task.error):
             yield obstacle
         else:
-            obstacles.setdefault(_asks(task), []).append(obstacle)
+            obstacles.setdefault(_asks(task), []).append((task, obstacle))
     for asks, found in obstacles.items():
-        yield f"{counted(_missing(gang, asks), 'more place')} for {asks} needed ({'; '.join(found)})"
+        places = counted(_missing(gang, found[0][0].task.shape.request), "more place")
+        yield f"{places} for {asks} needed ({'; '.join(obstacle for _, obstacle in found)})"
 
 
-def _without_place(gang: GangState, snapshot: Snapshot) -> list[tuple[TaskState, str]]:
+def _without_place(outcome: Outcome, snapshot: Snapshot) -> list[tuple[TaskState, str]]:
     """Return a waiting task of each of the first few kinds that found no place, and the obstacle."""
+    gang = outcome.state
     blocked = [(task, task.error) for task in gang.tasks if _is_blocked(task) and isinstance(task.error, FitError)]
-    found = [(task, _too_large(task, snapshot) or _obstacle(task, error)) for task, error in blocked]
+    found = [
+        (task, too_large(outcome, task, snapshot) or _obstacle(outcome, task, error, snapshot)) for task, error in alike(blocked)
+    ]
     untried = next((task for task in gang.tasks if _is_blocked(task) and task.error is None), None)
     if untried is not None:
-        too_large = _too_large(untried, snapshot)
+        large = too_large(outcome, untried, snapshot)
         full = [verdict for verdict in gang.verdicts if _is_cluster_full(verdict, snapshot)]
-        found += [(untried, too_large or _all_taken(gang, verdict)) for verdict in full]
+        found += [(untried, large or _all_taken(outcome, untried, verdict, snapshot)) for verdict in full]
     kinds: dict[tuple[str, str], TaskState] = {}
     for task, obstacle in found:
         kinds.setdefault((_asks(task), obstacle), task)
     return [(task, obstacle) for (_, obstacle), task in kinds.items()][:MOST_CAUSES]
 
 
-def _too_large(task: TaskState, snapshot: Snapshot) -> str:
-    return oversize(task.task.shape.request, snapshot)
+def full_cluster(outcome: Outcome, snapshot: Snapshot) -> Iterator[Search]:
+    """Yield a search over all nodes for each resource of which a queue may have all, where that is why a task was not tried."""
+    gang = outcome.state
+    untried = next((task for task in gang.tasks if _is_blocked(task) and task.error is None), None)
+    if untried is not None:
+        full = {verdict.numbers["resource"]: verdict for verdict in gang.verdicts if _is_cluster_full(verdict, snapshot)}
+        yield from (_everywhere(outcome, untried, verdict, snapshot) for verdict in full.values())
+
+
+def _everywhere(outcome: Outcome, task: TaskState, verdict: Verdict, snapshot: Snapshot) -> Search:
+    error = untried_error(task.task.shape, str(verdict.numbers["resource"]), snapshot.nodes)
+    return search_of(outcome, task, error, snapshot, wanted(outcome.state, task))
+
+
+def too_large(outcome: Outcome, task: TaskState, snapshot: Snapshot) -> str:
+    """Say of which resource no node has as much as the task asks for; empty when some node has."""
+    shape = task.task.shape
+    return remembered(outcome.aftermath, ("too large", shape), lambda: oversize(shape.request, snapshot))
 
 
 def _is_blocked(task: TaskState) -> bool:
@@ -329,22 +370,32 @@ def _is_cluster_full(verdict: Verdict, snapshot: Snapshot) -> bool:
     return float(verdict.numbers["limit"]) >= int(snapshot.nodes.allocatable[row].sum())
 
 
-def _missing(gang: GangState, asks: str) -> int:
+def _missing(gang: GangState, request: Resources) -> int:
     """Count the places for such a request that the gang still needs; its tasks may differ in everything else."""
-    alike = [task for task in gang.tasks if task.status is Status.PENDING and not _nearly(task) and _asks(task) == asks]
+    waiting = (task for task in gang.tasks if task.status is Status.PENDING and not _nearly(task))
+    alike = [task for task in waiting if task.task.shape.request == request]
     names = {task.task.role for task in alike}
     short = sum(max(needed - have, 0) for role, (have, needed) in _roles(gang).items() if role in names)
     needed = short or (gang.gang.min_member or len(gang.tasks)) - placeable(gang)
     return max(min(len(alike), needed), 1)
 
 
+def wanted(gang: GangState, task: TaskState) -> int:
+    """Count the tasks with the request of this one that the minimum of the gang needs a place for; 1 once it has its minimum."""
+    if has_minimum(gang):
+        return 1
+    request = task.task.shape.request
+    return _missing(gang, request) + sum(_nearly(other) and other.task.shape.request == request for other in gang.tasks)
+
+
 def _asks(task: TaskState) -> str:
     return request_text(task.task.shape.request)
 
 
-def _obstacle(task: TaskState, error: FitError) -> str:
+def _obstacle(outcome: Outcome, task: TaskState, error: FitError, snapshot: Snapshot) -> str:
     """Say what is wrong with the nodes, or with the task itself."""
-    return general_obstacle(error, task.task.shape.volume_claims) or node_obstacles(error)
+    general = general_obstacle(error, task.task.shape.volume_claims)
+    return general or node_text(search_of(outcome, task, error, snapshot, wanted(outcome.state, task)), outcome.aftermath)
 
 
 def _pipelined(gang: GangState) -> Iterator[str]:
@@ -359,8 +410,29 @@ def _pipelined(gang: GangState) -> Iterator[str]:
 
 
 def _refusals(gang: GangState, snapshot: Snapshot) -> list[str]:
-    refusals = (_refusal(gang, verdict) for verdict in gang.verdicts if not _has_own_sentence(verdict, snapshot))
+    refusals = (
+        _no_slots(gang, verdict, snapshot) or _refusal(gang, verdict)
+        for verdict in gang.verdicts
+        if not _has_own_sentence(verdict, snapshot)
+    )
     return list(dict.fromkeys(refusals))[:MOST_CAUSES]
+
+
+def _no_slots(gang: GangState, verdict: Verdict, snapshot: Snapshot) -> str:
+    """Say why no node counts as able to attach the volumes of a driver; a claim that must be bound first comes first."""
+    name, world = str(verdict.numbers.get("resource", "")), snapshot.surroundings
+    if verdict.reason != "QueueQuotaExceeded" or not name.startswith(VOLUME_SLOTS) or verdict.numbers["limit"]:
+        return ""
+    claims = (claim for task in gang.tasks if _is_blocked(task) for claim in claims_of(task.task.shape, world))
+    unbound = next((claim for claim in claims if not claim.volume and not _waits_for_consumer(claim, world)), None)
+    first = "" if unbound is None else f"volume claim {split_key(unbound.key)[1]!r} is not bound to a volume yet; "
+    where = "no CSINode names that driver" if world.volume_limits else "there are no CSINodes"
+    return f"{first}no node attaches volumes of {name.removeprefix(VOLUME_SLOTS)}: {where}"
+
+
+def _waits_for_consumer(claim: VolumeClaim, world: Surroundings) -> bool:
+    found = world.storage_classes.get(claim.storage_class or "")
+    return found is not None and found.waits_for_consumer
 
 
 def _has_own_sentence(verdict: Verdict, snapshot: Snapshot) -> bool:
@@ -382,21 +454,27 @@ def _refusal(gang: GangState, verdict: Verdict) -> str:
     return verdict.message or verdict.reason
 
 
+def quota_refusals(gang: GangState, snapshot: Snapshot) -> Iterator[tuple[Verdict, str]]:
+    """Yield the verdicts that are not about nodes, each with its sentence; a limit no less than the cluster is about nodes."""
+    for verdict in gang.verdicts:
+        if not _is_cluster_full(verdict, snapshot):
+            yield verdict, _no_slots(gang, verdict, snapshot) or _refusal(gang, verdict)
+
+
 def _quota(gang: GangState, verdict: Verdict) -> str:
     name, taken, limit, wanted = _amounts(verdict)
-    if name.startswith(VOLUME_SLOTS) and not verdict.numbers["limit"]:
-        return f"no node attaches volumes of {name.removeprefix(VOLUME_SLOTS)}; the CSINodes may be missing in the input"
     bound = verdict.numbers["bound"]
     return f"{_queue_has(gang, verdict)} {taken} of the {limit} {name} {bound}, {wanted} more wanted"
 
 
-def _all_taken(gang: GangState, verdict: Verdict) -> str:
+def _all_taken(outcome: Outcome, task: TaskState, verdict: Verdict, snapshot: Snapshot) -> str:
+    """Say how much is free of a resource of which a queue may have as much as the cluster has."""
     name, taken, limit, _ = _amounts(verdict)
     if not verdict.numbers["limit"]:
         return f"no node offers {name}"
-    if verdict.numbers["queue"] == ROOT:
-        return f"{taken} of the cluster's {limit} {name} are taken"
-    return f"{_queue_has(gang, verdict)} {taken} of the cluster's {limit} {name}"
+    search = _everywhere(outcome, task, verdict, snapshot)
+    free = node_text(search, outcome.aftermath) if closed_nodes(search.error) else free_text(search, name)
+    return free or f"{_queue_has(outcome.state, verdict)} {taken} of the cluster's {limit} {name}"
 
 
 def _amounts(verdict: Verdict) -> tuple[str, str, str, str]:

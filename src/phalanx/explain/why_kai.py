@@ -5,14 +5,19 @@ victims. The minima that count are those of its leaves (see `counts_pod_sets` in
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from itertools import islice
 
 from phalanx.dialects.kai_status import gated_in, nearly, reasons_of, unmet
 from phalanx.dialects.kai_subgroups import SUBGROUP
+from phalanx.explain.cause import alike, remembered
+from phalanx.explain.eviction_clause import no_victims
+from phalanx.explain.free_room import oversize
 from phalanx.explain.gang_status import has_minimum, is_new, minimum_of
 from phalanx.explain.held_back import has_foreign, held_back
-from phalanx.explain.oversize import oversize
-from phalanx.explain.reason_text import counted, gates_text, general_obstacle, node_obstacles, part_text, request_text
+from phalanx.explain.node_causes import node_text, search_of
+from phalanx.explain.reason_text import counted, gates_text, general_obstacle, part_text, request_text
 from phalanx.kai.amounts import NAMES
 from phalanx.kai.capacity import readable
 from phalanx.kai.podsets import ALIVE, PodSet, can_be_met, can_be_whole, is_evicted, is_whole, pod_sets
@@ -34,9 +39,8 @@ def why_kai(outcome: Outcome, snapshot: Snapshot) -> str:
     """Return the reason why a job, or a part of it, waits; empty when nothing of it does."""
     gang = outcome.state
     if has_minimum(gang):
-        return _why_not_more(gang, snapshot)
-    queue_problem = _queue_problem(gang, snapshot) if outcome.was_tried else _no_queue(gang, snapshot)
-    return _left_out(gang) or queue_problem or _pod_problem(gang, snapshot) or _why_not_at_all(gang, snapshot)
+        return _why_not_more(outcome, snapshot)
+    return _left_out(gang) or queue_problem(outcome, snapshot) or _pod_problem(gang, snapshot) or _why_not_at_all(outcome, snapshot)
 
 
 def _left_out(gang: GangState) -> str:
@@ -51,17 +55,19 @@ def _left_out(gang: GangState) -> str:
     return ""
 
 
-def _why_not_more(gang: GangState, snapshot: Snapshot) -> str:
+def _why_not_more(outcome: Outcome, snapshot: Snapshot) -> str:
+    gang = outcome.state
     waiting = gang.tally.counts[Status.PENDING] + gang.tally.pipelined
     if not waiting:
         return ""
     verb, ready, minimum = "starts" if is_new(gang) else "runs", gang.tally.ready, minimum_of(gang)
     share = f"its minimum of {minimum}" if ready == minimum else f"{ready} of {len(gang.tasks)} tasks, its minimum is {minimum}"
-    text = "; ".join(_causes(gang, snapshot)) or "not tried in this session"
+    text = "; ".join(_causes(outcome, snapshot)) or "not tried in this session"
     return f"{verb} with {share}; {counted(waiting, 'more task')} {'waits' if waiting == 1 else 'wait'}: {text}"
 
 
-def _why_not_at_all(gang: GangState, snapshot: Snapshot) -> str:
+def _why_not_at_all(outcome: Outcome, snapshot: Snapshot) -> str:
+    gang = outcome.state
     evicted = sum(map(is_evicted, gang.tasks))
     if evicted:
         return f"{part_text(evicted, gang)} evicted"
@@ -69,12 +75,17 @@ def _why_not_at_all(gang: GangState, snapshot: Snapshot) -> str:
         return "; ".join(_pipelined(gang))
     if not len(snapshot.nodes):
         return "there are no nodes"
-    causes = list(_causes(gang, snapshot)) or ["not tried in this session"]
+    causes = list(_causes(outcome, snapshot)) or ["not tried in this session"]
     was_tried = any(task.status is Status.PENDING and (task.attempt or task.error) for task in gang.tasks)
     return "; ".join([_fitting(gang), *causes] if was_tried else causes)
 
 
 # --- queue and pods ------------------------------------------------------------------------------------------------------
+
+
+def queue_problem(outcome: Outcome, snapshot: Snapshot) -> str:
+    """Say what is wrong with the queue of a job; empty when jobs can be in it."""
+    return _queue_problem(outcome.state, snapshot) if outcome.was_tried else _no_queue(outcome.state, snapshot)
 
 
 def _no_queue(gang: GangState, snapshot: Snapshot) -> str:
@@ -101,6 +112,8 @@ def _broken_line(snapshot: Snapshot, name: str) -> str:
     while parent := snapshot.queues[line[-1]].parent:
         if parent not in snapshot.queues:
             return f"queue {line[-1]!r} names the parent {parent!r}, which does not exist"
+        if snapshot.queues[line[-1]].bounds is not None and snapshot.queues[parent].bounds is None:
+            return f"queue {line[-1]!r} names the parent {parent!r}, which is no Queue of scheduling.run.ai; create it"
         if parent in line:
             return f"queue {parent!r} is its own ancestor"
         line.append(parent)
@@ -116,7 +129,7 @@ def _pod_problem(gang: GangState, snapshot: Snapshot) -> str:
     if has_foreign(gang.tasks):
         return "; ".join(held_back(gang, snapshot.surroundings.schedulers))
     short = [leaf for leaf in pod_sets(gang) if not can_be_met(leaf)]
-    return f"waiting for pods: {'; '.join([*map(_short_of_pods, short), *islice(_strays(gang), MOST_CAUSES)])}"
+    return f"waiting for pods: {'; '.join([*map(_short_of_pods, short), *islice(strays(gang), MOST_CAUSES)])}"
 
 
 def _short_of_pods(leaf: PodSet) -> str:
@@ -126,7 +139,7 @@ def _short_of_pods(leaf: PodSet) -> str:
     return f"{who}{leaf.minimum} needed, {alive or 'none'} {'exists' if alive <= 1 else 'exist'}{held}"
 
 
-def _strays(gang: GangState) -> Iterator[str]:
+def strays(gang: GangState) -> Iterator[str]:
     """Name the pods that count for nothing because they are in no leaf of the sub-groups, with what they say."""
     leaves = {leaf.name for leaf in pod_sets(gang)} if gang.tree is not None else set()
     for task in gang.tasks if leaves else ():
@@ -140,13 +153,14 @@ def _strays(gang: GangState) -> Iterator[str]:
 # --- places --------------------------------------------------------------------------------------------------------------
 
 
-def _causes(gang: GangState, snapshot: Snapshot) -> Iterator[str]:
-    places = list(_missing_places(gang, snapshot))
+def _causes(outcome: Outcome, snapshot: Snapshot) -> Iterator[str]:
+    gang = outcome.state
+    places = list(_missing_places(outcome, snapshot))
     yield from places or _no_domain(gang)
     yield from _refusals(gang)
     yield from _pipelined(gang)
     yield from held_back(gang, snapshot.surroundings.schedulers)
-    yield from islice(_strays(gang), MOST_CAUSES)
+    yield from islice(strays(gang), MOST_CAUSES)
 
 
 def _fitting(gang: GangState) -> str:
@@ -163,18 +177,27 @@ def _placeable(leaf: PodSet) -> int:
     return sum(task.status in READY or nearly(task) for task in leaf.tasks)
 
 
-def _missing_places(gang: GangState, snapshot: Snapshot) -> Iterator[str]:
+def _missing_places(outcome: Outcome, snapshot: Snapshot) -> Iterator[str]:
     kinds: dict[str, TaskState] = {}
-    for task in gang.tasks:
-        if task.status is Status.PENDING and isinstance(task.error, FitError):
-            obstacle = oversize(task.task.shape.request, snapshot) or _obstacle(task, task.error)
-            kinds.setdefault(f"no place for {_asks(task)} ({obstacle})", task)
+    waiting = [task for task in outcome.state.tasks if task.status is Status.PENDING]
+    for task, error in alike((task, task.error) for task in waiting if isinstance(task.error, FitError)):
+        shape = task.task.shape
+        large = remembered(outcome.aftermath, ("too large", shape), partial(oversize, shape.request, snapshot))
+        obstacle = large or _obstacle(outcome, task, error, snapshot)
+        kinds.setdefault(f"no place for {_asks(task)} ({obstacle})", task)
     yield from list(kinds)[:MOST_CAUSES]
 
 
-def _obstacle(task: TaskState, error: FitError) -> str:
-    known = FitError(error.nodes, reasons_of(task, error), error.scope)
-    return general_obstacle(error, task.task.shape.volume_claims) or node_obstacles(known)
+def _obstacle(outcome: Outcome, task: TaskState, error: FitError, snapshot: Snapshot) -> str:
+    general = general_obstacle(error, task.task.shape.volume_claims)
+    known = replace(error, counts=reasons_of(task, error))
+    return general or node_text(search_of(outcome, task, known, snapshot, wanted_of(outcome.state, task)), outcome.aftermath)
+
+
+def wanted_of(gang: GangState, task: TaskState) -> int:
+    """Count the tasks with the request of this one that wait, as far as the minimum needs them."""
+    waiting = sum(other.status is Status.PENDING and other.task.shape is task.task.shape for other in gang.tasks)
+    return max(min(waiting, minimum_of(gang) - gang.tally.ready), 1)
 
 
 def _asks(task: TaskState) -> str:
@@ -209,17 +232,18 @@ def _pipelined(gang: GangState) -> Iterator[str]:
 
 
 def _refusals(gang: GangState) -> Iterator[str]:
-    refusals = dict.fromkeys(_refusal(verdict) for verdict in gang.verdicts if verdict.reason not in SEARCHES)
+    refusals = dict.fromkeys(refusal_text(verdict) for verdict in gang.verdicts if verdict.reason not in SEARCHES)
     if refusals:
         yield from refusals
         return
-    yield from dict.fromkeys(_refusal(verdict) for verdict in gang.verdicts if verdict.reason == "OverFairShare")
-    searches = dict.fromkeys(verdict.plugin for verdict in gang.verdicts if verdict.reason == "NoVictims")
+    yield from dict.fromkeys(refusal_text(verdict) for verdict in gang.verdicts if verdict.reason == "OverFairShare")
+    searches = [verdict for verdict in gang.verdicts if verdict.reason == "NoVictims"]
     if searches:
-        yield f"no victims ({', '.join(searches)})"
+        yield no_victims(searches)
 
 
-def _refusal(verdict: Verdict) -> str:
+def refusal_text(verdict: Verdict) -> str:
+    """Say what a verdict about a job refuses, with the numbers behind it."""
     match verdict.reason:
         case "OverLimit":
             return f"over limit: queue {verdict.numbers['queue']!r} has {_amounts(verdict, 'limit')}"
@@ -227,11 +251,12 @@ def _refusal(verdict: Verdict) -> str:
             held = f"queue {verdict.numbers['queue']!r} has {_amounts(verdict, 'quota')}"
             return f"over quota: in jobs that cannot be preempted {held}; a preemptible job may go over it"
         case "OverFairShare":
-            return f"may not reclaim: queue {verdict.numbers['queue']!r} would have more than its fair share"
+            figures = f" ({_amounts(verdict, 'fair_share')})" if "resource" in verdict.numbers else ""
+            return f"may not reclaim: queue {verdict.numbers['queue']!r} would have more than its fair share{figures}"
     return verdict.message or verdict.reason
 
 
 def _amounts(verdict: Verdict, bound: str) -> str:
     name, numbers = str(verdict.numbers["resource"]), verdict.numbers
     held, most, wanted = (readable(float(numbers[key]), NAMES.index(name)) for key in ("allocated", bound, "requested"))
-    return f"{held} of its {bound} of {most} {UNITS[name]}, {wanted} more wanted"
+    return f"{held} of its {bound.replace('_', ' ')} of {most} {UNITS[name]}, {wanted} more wanted"

@@ -15,7 +15,7 @@ OVER_LIMIT: Final = "OverLimit"
 NONPREEMPTIBLE_OVER_QUOTA: Final = "NonPreemptibleOverQuota"
 
 _SCALE = {CPU: 1e3, MEMORY: 1e9, GPU: 1.0}
-_UNIT = {CPU: "cores", MEMORY: "GB", GPU: "GPUs"}
+UNIT = {CPU: "cores", MEMORY: "GB", GPU: "GPUs"}
 _LIMITED = {CPU: "CPU cores", MEMORY: "memory", GPU: "GPUs"}
 _REQUESTED = {CPU: "CPU cores", MEMORY: "GB memory", GPU: "GPUs"}
 
@@ -56,7 +56,7 @@ def _exceeded(held: Figures, requested: Figures, bounds: Figures) -> int | None:
 
 def _over_limit(queue: QueueShare, resource: int, requested: float) -> Verdict:
     limit, held = queue.limit[resource], queue.allocated[resource]
-    unit = _UNIT[resource]
+    unit = UNIT[resource]
     message = (
         f"{queue.title} quota has reached the allowable limit of {_LIMITED[resource]}. "
         f"Limit is {readable(limit, resource)} {unit}, currently {readable(held, resource)} {unit} allocated "
@@ -68,7 +68,7 @@ def _over_limit(queue: QueueShare, resource: int, requested: float) -> Verdict:
 
 def _over_quota(queue: QueueShare, resource: int, requested: float) -> Verdict:
     quota, held = queue.deserved[resource], queue.allocated_nonpreemptible[resource]
-    unit = _UNIT[resource]
+    unit = UNIT[resource]
     message = (
         f"Non-preemptible workload is over quota. Workload requested {readable(requested, resource)} {_REQUESTED[resource]}, "
         f"but {queue.title} quota is {readable(quota, resource)} {unit}, while {readable(held, resource)} {unit} are already "

@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from phalanx.kai.amounts import EVERY, NAMES, ZERO, Figures, minus, plus, within
-from phalanx.kai.capacity import NONPREEMPTIBLE_OVER_QUOTA, PLUGIN
+from phalanx.kai.amounts import EVERY, NAMES, UNLIMITED, ZERO, Figures, at_most, minus, plus, within
+from phalanx.kai.capacity import NONPREEMPTIBLE_OVER_QUOTA, PLUGIN, UNIT, readable
 from phalanx.kai.shares import QueueAllocations, QueueShare, allocatable
 from phalanx.state.verdict import YES, Verdict
 
@@ -41,7 +41,10 @@ def gate_verdict(reclaimer: Reclaimer) -> Verdict:
     """Refuse a job that may not look for victims at all, because its queue would exceed its fair share or quota."""
     leaf, after = reclaimer.leaf, plus(reclaimer.leaf.allocated, reclaimer.chunk)
     if not within(after, leaf.fair_share):
-        return Verdict.refuse(PLUGIN, OVER_FAIR_SHARE, f"queue {leaf.title} would use more than its fair share", queue=leaf.name)
+        over = next(resource for resource in EVERY if not at_most(after[resource], leaf.fair_share[resource]))
+        message = f"queue {leaf.title} would use more than its fair share"
+        numbers = {"allocated": leaf.allocated[over], "fair_share": leaf.fair_share[over], "requested": reclaimer.chunk[over]}
+        return Verdict.refuse(PLUGIN, OVER_FAIR_SHARE, message, queue=leaf.name, resource=NAMES[over], **numbers)
     return _nonpreemptible_verdict(leaf, leaf.allocated_nonpreemptible, reclaimer)
 
 
@@ -100,10 +103,19 @@ def _loss_verdict(reclaimer: Reclaimer, leaf: QueueShare, units: Sequence[Figure
     for unit in units:
         held = losses.held(theirs)
         if within(held, share) and not (is_owed and not within(held, theirs.deserved)):
-            message = f"queue {theirs.title} holds no more than it can count on"
-            return Verdict.refuse(PLUGIN, VICTIM_WITHIN_SHARE, message, queue=theirs.name, victim=leaf.name)
+            most = max(EVERY, key=lambda resource: (unit[resource] > 0, resource))
+            message = f"queue {theirs.title} holds no more than it can count on{_part_of(held[most], share[most], most)}"
+            numbers = {"allocated": held[most], "share": share[most]}
+            return Verdict.refuse(
+                PLUGIN, VICTIM_WITHIN_SHARE, message, queue=theirs.name, victim=leaf.name, resource=NAMES[most], **numbers
+            )
         losses.take(leaf, unit)
     return YES
+
+
+def _part_of(held: float, share: float, resource: int) -> str:
+    """Write what a queue holds of its share: `` (2 of 4 GPUs)``; empty where the share has no bound."""
+    return "" if share == UNLIMITED else f" ({readable(held, resource)} of {readable(share, resource)} {UNIT[resource]})"
 
 
 def _gain_verdict(reclaimer: Reclaimer, queue: QueueShare, losses: _Losses, multiplier: float) -> Verdict:

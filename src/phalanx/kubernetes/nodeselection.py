@@ -43,11 +43,12 @@ def label_selector_mask(selector: LabelSelector, table: NodeTable) -> Mask:
 def _all_of(requirements: Iterable[Requirement], table: NodeTable) -> Mask:
     mask = np.ones(len(table), dtype=np.bool_)
     for requirement in requirements:
-        mask &= _requirement_mask(requirement, table)
+        mask &= requirement_mask(requirement, table)
     return mask
 
 
-def _requirement_mask(requirement: Requirement, table: NodeTable) -> Mask:
+def requirement_mask(requirement: Requirement, table: NodeTable) -> Mask:
+    """Mark the nodes whose labels meet a condition."""
     column = table.label(requirement.key)
     match requirement.operator:
         case "In":

@@ -5,12 +5,13 @@
 Own terms of the incoming task are always checked everywhere.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phalanx.kubernetes.podindex import PodIndex
+from phalanx.model.selectors import Labels
 from phalanx.model.shape import AffinityTerm, Shape
 from phalanx.placement import Counts, Index, Mask
 from phalanx.placement.score import normalise_range
@@ -137,21 +138,10 @@ class AffinityBook:
 
     def own_term_matches(self, owner: Shape, term: AffinityTerm, other: Shape) -> bool:
         """Tell whether a term of the incoming task is about another pod."""
-        return self._namespace_matches(owner, term, other.namespace, is_incoming=True) and _labels_match(term, other)
+        return is_about(owner, term, other, self._namespaces, is_incoming=True)
 
     def _other_term_matches(self, owner: Shape, term: AffinityTerm, incoming: Shape) -> bool:
-        return self._namespace_matches(owner, term, incoming.namespace, is_incoming=False) and _labels_match(term, incoming)
-
-    def _namespace_matches(self, owner: Shape, term: AffinityTerm, namespace: str, *, is_incoming: bool) -> bool:
-        if namespace in term.namespaces:
-            return True
-        selector = term.namespace_selector
-        if selector is None:
-            return not term.namespaces and namespace == owner.namespace
-        if selector.is_empty or (is_incoming and selector.matches({})):
-            return True
-        labels = self._namespaces.get(namespace)
-        return selector.matches(labels) if labels is not None else (not is_incoming and selector.matches({}))
+        return is_about(owner, term, incoming, self._namespaces, is_incoming=False)
 
     def score(self, shape: Shape, weight: int) -> list[Term]:
         """Return the preferred terms as one score relative to the candidates; nothing when no term has a say."""
@@ -183,6 +173,25 @@ class AffinityBook:
         if there.any():
             sums = by_key.setdefault(key, np.zeros(len(column.values), dtype=np.int64))
             np.add.at(sums, column.codes[nodes[there]], weights[there])
+
+
+def is_about(owner: Shape, term: AffinityTerm, other: Shape, namespaces: Mapping[str, Labels], *, is_incoming: bool) -> bool:
+    """Tell whether a term of `owner` is about another pod; `is_incoming` if the owner is the task that looks for a node."""
+    return _namespace_matches(owner, term, other.namespace, namespaces, is_incoming) and _labels_match(term, other)
+
+
+def _namespace_matches(
+    owner: Shape, term: AffinityTerm, namespace: str, namespaces: Mapping[str, Labels], is_incoming: bool
+) -> bool:  # fmt: skip
+    if namespace in term.namespaces:
+        return True
+    selector = term.namespace_selector
+    if selector is None:
+        return not term.namespaces and namespace == owner.namespace
+    if selector.is_empty or (is_incoming and selector.matches({})):
+        return True
+    labels = namespaces.get(namespace)
+    return selector.matches(labels) if labels is not None else (not is_incoming and selector.matches({}))
 
 
 def _preferred(shape: Shape) -> Iterator[tuple[AffinityTerm, int]]:

@@ -72,7 +72,7 @@ class Metrics:
             self.gang_attempted("error", queue=snapshot.gangs[key].queue)
         for count in Counter(item.preemptor for item in decisions.evictions.values() if item.preemptor).values():
             self.victims_chosen(count)
-        self._waiting.note(snapshot, found)
+        self._waiting.note(snapshot, decisions.outcomes)
         self._starting.note(snapshot, found)
         self._gangs.pending.show(self._waiting.gangs.items())
         self._gangs.waiting_pods.set(self._waiting.pods)

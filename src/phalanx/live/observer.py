@@ -11,7 +11,7 @@ from typing import Any
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import Forbidden, SnapshotError
 from phalanx.explain.gangs import gang_list
-from phalanx.explain.recorded import event_order, recorded_reason
+from phalanx.explain.recorded import event_order, recorded_code, recorded_reason
 from phalanx.model.kinds import EVENT, GROUP_KINDS, POD, Document, object_key
 from phalanx.model.task_status import Status
 from phalanx.state.gang_state import GangState
@@ -43,7 +43,7 @@ class Observer:
 
     def gangs(self, snapshot: Snapshot) -> dict[str, Any]:
         """Return the gangs, each that waits with what was written about it."""
-        return gang_list(snapshot, self._why)
+        return gang_list(snapshot, self._why, self._code)
 
     def _enter(self, document: Document) -> None:
         if document["kind"] == POD.kind:
@@ -59,6 +59,10 @@ class Observer:
             involved: Mapping[str, Any] = event.get("involvedObject") or {}
             key = f"{involved.get('kind')} {involved.get('namespace') or 'default'}/{involved.get('name')}"
             self._warnings.setdefault(key, []).append(event)
+
+    def _code(self, state: GangState) -> str:
+        about = self._warnings.get(f"PodGroup {state.key.partition('@')[0]}", ())
+        return recorded_code(state, sorted(about, key=event_order))
 
     def _why(self, state: GangState) -> str:
         waiting = [task.task.key for task in state.tasks if task.status is Status.PENDING]

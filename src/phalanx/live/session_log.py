@@ -13,6 +13,7 @@ The trace is recorded by `run_cycle` itself, if it is given the verbosity as `tr
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import groupby
 
+from phalanx.explain.cause_key import CauseKey, cause_of
 from phalanx.explain.gang_status import GangStatus, gang_status
 from phalanx.explain.reason_text import counted
 from phalanx.explain.why import why
@@ -34,7 +35,7 @@ class Narrator:
 
     def __init__(self, gangs: Collection[str] = ()) -> None:
         """Begin with nothing said; with gangs, speak of these only."""
-        self._said: dict[GangKey, str] = {}
+        self._said: dict[GangKey, CauseKey] = {}
         self._told_gangs = frozenset(gangs)
 
     def lines(self, snapshot: Snapshot, decisions: Decisions, *, cycle: int, verbosity: int) -> Iterator[Line]:
@@ -67,11 +68,11 @@ class Narrator:
         key, standing, fields = GangKey(gang.key), gang_status(gang), {"gang": gang.key, "queue": gang.gang.queue}
         if standing in (GangStatus.STARTS, GangStatus.GROWS):
             yield Line(GANGS, _start(gang, standing), fields)
-        before, text = self._said.pop(key, ""), why(outcome, snapshot)
+        before, text = self._said.pop(key, None), why(outcome, snapshot)
         if not text:
             return
-        self._said[key] = text
-        level = GANGS if text != before else EVERY_GANG
+        cause = self._said[key] = cause_of(outcome, snapshot, text)
+        level = GANGS if cause != before else EVERY_GANG
         if level <= verbosity:
             waits = " waits" if standing in (GangStatus.WAITS, GangStatus.PIPELINED) else ""
             yield Line(level, f"gang {gang.key}{waits}: {text}", fields)

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from phalanx.explain.gang_status import GangStatus, GangWithStatus, reason_code
+from phalanx.explain.reason_code import reason_code
 from phalanx.model.task import GangKey
 from phalanx.model.task_status import Status
-from phalanx.state.gang_state import GangState
+from phalanx.session.decision import Outcome
 from phalanx.state.snapshot import Snapshot
 
 
@@ -29,17 +29,18 @@ class WaitingRoom:
     """Members of all gangs that have no place."""
     _entries: dict[GangKey, _Entry] = field(default_factory=dict)
 
-    def note(self, snapshot: Snapshot, found: Iterable[GangWithStatus]) -> None:
+    def note(self, snapshot: Snapshot, outcomes: Iterable[Outcome]) -> None:
         """Take over what a session found, and forget gangs that are gone."""
         for key in [key for key in self._entries if key not in snapshot.gangs]:
             self._leave(key)
-        for gang, standing in found:
-            self._note_gang(gang, standing)
+        for outcome in outcomes:
+            self._note_gang(outcome, snapshot)
 
-    def _note_gang(self, gang: GangState, standing: GangStatus) -> None:
-        key = GangKey(gang.key)
+    def _note_gang(self, outcome: Outcome, snapshot: Snapshot) -> None:
+        gang = outcome.state
+        key, waiting = GangKey(gang.key), gang.tally.counts[Status.PENDING] + gang.tally.pipelined
         self._leave(key)
-        entry = _Entry(gang.gang.queue, reason_code(gang, standing), gang.tally.counts[Status.PENDING] + gang.tally.pipelined)
+        entry = _Entry(gang.gang.queue, reason_code(outcome, snapshot), waiting)
         if entry.cause or entry.pods:
             self._entries[key] = entry
             self._count(entry, 1)

@@ -6,6 +6,7 @@ here once more, kind by kind. Nobody may do anything that stands in no row.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 
 from phalanx.controllers.binder.controller import Binder
@@ -34,12 +35,16 @@ from phalanx.model.kinds import (
     HYPERNODE,
     JOB_FLOW,
     JOB_TEMPLATE,
+    KINDS,
+    LIMIT_RANGE,
     NAMESPACE,
     POD,
     PRIORITY,
     QUEUE,
     RESOURCE_CLAIM,
     RESOURCE_SLICE,
+    RUNTIME_CLASS,
+    SILENT,
     STORAGE_CLASS,
     VOLCANO_CRON_JOB,
     VOLCANO_JOB,
@@ -57,6 +62,7 @@ SSH = "ssh"
 NETWORK_POLICY = kind_of({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy"})
 NODE_METRICS = kind_of({"apiVersion": "metrics.k8s.io/v1beta1", "kind": "NodeMetrics"})
 LEASE = kind_of({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"})
+CLAIM_TEMPLATE = kind_of({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate"})
 NEW_EVENT = Kind("events.k8s.io", "v1", "Event", "events", has_status=False)
 _READ_OTHERWISE = {NODE_METRICS: ("get", "list"), SECRET: ()}
 """What is measured cannot be watched, and who may list secrets reads all of them."""
@@ -154,3 +160,13 @@ TABLE: Mapping[str, tuple[Permission, ...]] = MappingProxyType({
 def permissions(option: str = "") -> tuple[Permission, ...]:
     """Return what has to be allowed, whoever needs it: all that is always needed, or what one option needs."""
     return tuple(access for row in TABLE.values() for access in row if access.option == option)
+
+
+@cache
+def kinds_listed() -> tuple[Kind, ...]:
+    """Return the kinds that commands list on a live cluster to hold a session of their own, in the order of all kinds.
+
+    These are the kinds that sessions read, those that complete new objects, and the owners by which pods are grouped.
+    """
+    wanted = {*kinds_read(), *_OWNERS, NAMESPACE, PRIORITY, LIMIT_RANGE, RUNTIME_CLASS, CLAIM_TEMPLATE}
+    return tuple(kind for kind in KINDS if kind in wanted and kind.kind not in SILENT)

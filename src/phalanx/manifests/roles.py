@@ -6,12 +6,14 @@ from typing import Any
 from phalanx.manifests.definitions import DEFINITIONS
 from phalanx.manifests.gpu_reservations import reservation_documents
 from phalanx.manifests.install_settings import NAME, InstallSettings
-from phalanx.manifests.permissions import LEASE, READ, SSH, Permission, permissions
+from phalanx.manifests.permissions import LEASE, READ, SSH, Permission, kinds_listed, permissions
 from phalanx.model.kinds import BIND_REQUEST, GROUP_BY_DIALECT, Document, Kind, kind_of
 
 Rule = dict[str, Any]
+Subject = dict[str, str]
 VERBS = (*READ, "create", "update", "patch", "delete")
 """In the order in which rules name them."""
+LIST = ("get", "list")
 CHANGE = ("create", "update", "patch", "delete")
 AGGREGATED = "rbac.authorization.k8s.io/aggregate-to-"
 """Label of a role whose rules become part of a role that every cluster has."""
@@ -67,6 +69,11 @@ def edit_rules() -> list[Rule]:
     return rules_of(Permission(kind, CHANGE) for kind in kinds)
 
 
+def reader_rules() -> list[Rule]:
+    """Return what it takes to hold a session on a live cluster without changing it."""
+    return rules_of(Permission(kind, LIST) for kind in kinds_listed())
+
+
 def _kinds() -> tuple[Kind, ...]:
     return tuple(definition.kind for definition in DEFINITIONS)
 
@@ -88,6 +95,30 @@ def role_documents(settings: InstallSettings) -> list[Document]:
         _for_people(settings, "edit", edit_rules(), ("edit", "admin")),
         *reservation_documents(settings),
     ]
+
+
+def reader_documents(subjects: Sequence[Subject] = ()) -> list[Document]:
+    """Return the role of those who only ask what would be scheduled, and its binding to subjects, if there are any."""
+    name = f"{NAME}-reader"
+    role = {"apiVersion": _API, "kind": "ClusterRole", "metadata": {"name": name}, "rules": reader_rules()}
+    reference = {"apiGroup": _AUTHORITY, "kind": "ClusterRole", "name": name}
+    bound = {"apiVersion": _API, "kind": "ClusterRoleBinding", "metadata": {"name": name}, "roleRef": reference}
+    return [role, {**bound, "subjects": list(subjects)}] if subjects else [role]
+
+
+def user(name: str) -> Subject:
+    """Return a user as a binding names it."""
+    return {"apiGroup": _AUTHORITY, "kind": "User", "name": name}
+
+
+def group(name: str) -> Subject:
+    """Return a group of users as a binding names it."""
+    return {"apiGroup": _AUTHORITY, "kind": "Group", "name": name}
+
+
+def service_account(namespace: str, name: str) -> Subject:
+    """Return a service account as a binding names it."""
+    return {"kind": "ServiceAccount", "namespace": namespace, "name": name}
 
 
 def _wide(settings: InstallSettings, kind: str, **more: object) -> Document:

@@ -28,6 +28,8 @@ class BindRequest:
     """When it last changed, as far as anybody says."""
     owner_uid: str = ""
     """The pod it was made for; empty when unknown."""
+    reason: str = ""
+    """Why it failed, as the binder says."""
     is_rolled_back: bool = False
     """It failed because another request of its gang did; its own node refused nothing."""
 
@@ -44,7 +46,7 @@ class BindRequest:
     @property
     def failure(self) -> FailedBind:
         """What to remember of a request that failed."""
-        return FailedBind(self.node, max(self.failed_attempts, 1), self.latest)
+        return FailedBind(self.node, max(self.failed_attempts, 1), self.latest, self.reason)
 
 
 def remember(known: Iterable[FailedBind], failure: FailedBind) -> tuple[FailedBind, ...]:

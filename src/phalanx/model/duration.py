@@ -29,3 +29,14 @@ def grace_of(text: str) -> float | None:
     except ValueError:
         return inf if text.startswith("-") and seconds_of(text[1:]) else seconds_of(text)
     return None if isnan(seconds) else (inf if seconds < 0 else seconds)
+
+
+def age_text(seconds: float) -> str:
+    """Write how long something has lasted, as kubectl does: 45s, 12m, 3h20m, 5d."""
+    whole = max(int(seconds), 0)
+    if whole < 120:
+        return f"{whole}s"
+    minutes, hours, days = whole // 60, whole // 3600, whole // 86400
+    if minutes < 120:
+        return f"{minutes}m"
+    return f"{hours}h{minutes % 60}m" if hours < 10 else f"{hours}h" if hours < 48 else f"{days}d"

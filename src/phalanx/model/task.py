@@ -23,6 +23,8 @@ class FailedBind:
     node: str
     attempts: int
     latest: float = 0.0
+    message: str = ""
+    """What the API server, the node or the binder said the last time; empty when unknown."""
 
 
 DEFAULT_SCHEDULER = "default-scheduler"

@@ -5,12 +5,14 @@ without end. How long is up to the pod: label or annotation ``volcano.sh/cooldow
 from collections.abc import Sequence
 
 from phalanx.model.duration import seconds_of
+from phalanx.model.moment import moment_text
 from phalanx.model.task import Task
 from phalanx.model.task_status import Status
 from phalanx.session.arguments import Arguments
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
 from phalanx.state.gang_state import TaskState
+from phalanx.state.verdict import Verdict
 
 COOLDOWN = "volcano.sh/cooldown-time"
 
@@ -30,6 +32,13 @@ class CooldownPlugin:
         return [task for task in candidates if not _is_protected(task.task, session.now)]
 
     reclaimable = preemptable
+
+    def why_protected(self, session: Session, preemptor: TaskState, victim: TaskState) -> Verdict:
+        """Say for how long a task is left in peace; the moment is the same in every session."""
+        seconds = _cooldown_seconds(victim.task) or 0.0
+        until = moment_text(victim.task.scheduled + seconds)
+        text = f"is in its cooldown time of {seconds:g} s until {until}"
+        return Verdict.refuse(self.name, "Cooldown", text, seconds=seconds, until=until)
 
     def evictable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState], purpose: str) -> list[TaskState]:
         """Name victims for gang-aware actions as for preempt."""

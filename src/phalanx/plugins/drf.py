@@ -17,6 +17,7 @@ from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
 from phalanx.session.statement import Operation, OperationKind
 from phalanx.state.gang_state import GangState, TaskState
+from phalanx.state.verdict import Verdict
 
 SHARE_DELTA = 1e-6
 
@@ -79,6 +80,14 @@ class DrfPlugin:
                 victims.append(task)
         return victims
 
+    def why_protected(self, session: Session, preemptor: TaskState, victim: TaskState) -> Verdict:
+        """Compare the share that the gang of a victim would keep with the one that the preemptor would have."""
+        mine = self._held_by(session, preemptor.gang) + session.request_of(preemptor.task.shape).amounts
+        rest = self._held_by(session, victim.gang) - session.request_of(victim.task.shape).amounts
+        wanted, its = dominant_share(mine, self._total), dominant_share(rest, self._total)
+        text = f"would keep {its:.0%} of the cluster, less than the {wanted:.0%} of the preemptor"
+        return Verdict.refuse(self.name, "SmallerShare", text, keeps=round(its, 4), wanted=round(wanted, 4))
+
     def reclaimable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState] | None:
         """Name victims, each judged alone, whose queue would still come after the preemptor's; no say without a hierarchy."""
         if self._tree is None:
@@ -118,6 +127,8 @@ class _Tree:
     def __init__(self, session: Session, total: Vector, held: Callable[[Session, GangState], Vector]) -> None:
         self._session, self._total, self._held = session, total, held
         self.is_stale = True
+        for key in session.snapshot.gangs:  # settled gangs hold a share too, whether or not anybody looks at them in this session
+            session.gang(key)
         self._requests = {gang.key: _requested(session, gang) for gang in session.gangs.values()}
         self._root = _Branch(len(total), 1.0)
 

@@ -91,6 +91,12 @@ class GangPlugin:
 
     reclaimable = preemptable
 
+    def why_protected(self, session: Session, preemptor: TaskState, victim: TaskState) -> Verdict:
+        """Say how many members a gang needs of those that it has."""
+        ready, minimum = victim.gang.tally.ready, victim.gang.gang.min_member
+        text = f"would fall below its minimum of {minimum}: it has {ready}"
+        return Verdict.refuse(self.name, "GangWouldBreak", text, ready=ready, minimum=minimum)
+
     def evictable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState], purpose: str) -> list[TaskState]:
         """Leave it to the gang-aware actions, which take spare tasks or whole gangs."""
         return list(candidates)

@@ -16,6 +16,7 @@ from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
 from phalanx.session.statement import Operation, OperationKind
 from phalanx.state.gang_state import TaskState
+from phalanx.state.verdict import Verdict
 
 SPARES_UNLABELLED = True
 """Volcano passes over pods without labels, since no budget can match them, and so never evicts them. Kept so that the same
@@ -65,6 +66,16 @@ class PdbPlugin:
     def evictable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState], purpose: str) -> list[TaskState]:
         """Name victims for gang-aware actions as for shuffle."""
         return self.victim_tasks(session, candidates)
+
+    def why_protected(self, session: Session, preemptor: TaskState, victim: TaskState) -> Verdict:
+        """Name the budget of a task, and what it allows."""
+        budgets = {budget.key: budget for budget in self._budgets.get(victim.task.namespace, ())}
+        covering = sorted(self._covering(victim.task), key=lambda key: self._left[key])
+        if not covering:
+            return Verdict.refuse(self.name, "NoLabels", "has no labels (pdb.spareUnlabelled)")
+        allowed = budgets[covering[0]].allowed
+        text = f"is protected by PodDisruptionBudget {covering[0]}, which allows {allowed} disruption{'' if allowed == 1 else 's'}"
+        return Verdict.refuse(self.name, "DisruptionBudget", text, budget=covering[0], allowed=allowed)
 
     def _may_go(self, task: Task, left: dict[str, int]) -> bool:
         if self._spares_unlabelled and not task.labels:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from phalanx.session.arguments import Arguments
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
+from phalanx.session.spared import not_lower
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
 from phalanx.state.verdict import YES, Verdict
 
@@ -38,6 +39,12 @@ class PriorityPlugin:
     def evictable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState], purpose: str) -> list[TaskState]:
         """Name victims for gangpreempt as for preempt; to reclaim or to heal a gang, all candidates."""
         return [task for task in candidates if purpose != "preempt" or _is_lower(task, preemptor)]
+
+    def why_protected(self, session: Session, preemptor: TaskState, victim: TaskState) -> Verdict:
+        """Compare the two priorities."""
+        is_mate = victim.gang is preemptor.gang
+        its, mine = (each.task.priority if is_mate else each.gang.gang.priority for each in (victim, preemptor))
+        return not_lower(self.name, its, mine)
 
     def gang_starving(self, session: Session, gang: GangState) -> Verdict:
         """Agree while some task is neither allocated nor pipelined."""

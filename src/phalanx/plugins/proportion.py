@@ -6,9 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from phalanx.model.queue import Queue
+from phalanx.model.resources import PODS, ResourceSpace, readable
 from phalanx.model.shape import Shape
 from phalanx.placement import Vector
 from phalanx.session.amounts import (
+    EPSILON,
     Claim,
     as_amounts,
     bounded,
@@ -18,6 +20,7 @@ from phalanx.session.amounts import (
     dominant_share,
     room_or_reason,
     short_of,
+    within_share,
 )
 from phalanx.session.arguments import Arguments
 from phalanx.session.policy import PluginPolicy
@@ -93,7 +96,8 @@ class ProportionPlugin:
         account = self._accounts.get(queue.name)
         if account is None or not covers(account.allocated, account.deserved):
             return YES
-        return Verdict.refuse(self.name, "QueueOverused", f"queue {queue.name} has all it deserves", queue=queue.name)
+        figures = _fullest(account, session.snapshot.space)
+        return Verdict.refuse(self.name, "QueueOverused", f"queue {queue.name} has all it deserves{figures}", queue=queue.name)
 
     def queue_room(self, session: Session, queue: Queue, shape: Shape) -> Room:
         """Return how many tasks the queue may still take under what it deserves."""
@@ -146,6 +150,11 @@ class ProportionPlugin:
                 victims.append(task)
         return victims
 
+    def why_protected(self, session: Session, preemptor: TaskState, victim: TaskState) -> Verdict:
+        """Say what the queue of a victim has and deserves."""
+        account, request = self._accounts[victim.gang.gang.queue], session.vector(victim.task.shape.request)
+        return within_share(self.name, account.queue.name, account.allocated, account.deserved, request, session.snapshot.space)
+
     def evictable(
         self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState], purpose: str
     ) -> list[TaskState] | None:
@@ -158,6 +167,16 @@ class ProportionPlugin:
         amounts = session.request_of(operation.shape).amounts
         account = self._accounts[operation.gang.gang.queue]
         account.allocated = account.allocated + sign * len(operation.tasks) * amounts
+
+
+def _fullest(account: _Account, space: ResourceSpace) -> str:
+    """Write what a queue has and deserves of the resource of which it has the largest part: `` (4 of 4 cpu)``."""
+    rows = [row for row, name in enumerate(space.names) if name != PODS and account.deserved[row] >= EPSILON]
+    row = max(rows, key=lambda row: float(account.allocated[row] / account.deserved[row]), default=None)
+    if row is None:
+        return ""
+    name = space.names[row]
+    return f" ({readable(name, float(account.allocated[row]))} of {readable(name, float(account.deserved[row]))} {name})"
 
 
 def _closed(plugin: str, queue: Queue) -> Verdict:

@@ -104,6 +104,16 @@ class TdmPlugin:
             return []
         return _within_budgets(task for task in candidates if _may_leave(task) and not self._revocable[task.node])
 
+    def why_protected(self, session: Session, preemptor: TaskState, victim: TaskState) -> Verdict:
+        """Say whether it is the preemptor, the victim, its node or the budget of its gang."""
+        if preemptor.task.is_preemptable or preemptor.task.shape.is_revocable:
+            text = "stays, since the preemptor is preemptable or revocable itself"
+        elif self._revocable[victim.node]:
+            text = f"is on the revocable node {session.node_name(victim.node)}"
+        else:
+            text = "is not preemptable, or its gang gives no more at a time"
+        return Verdict.refuse(self.name, "TimeDivision", text)
+
     def victim_tasks(self, session: Session, candidates: Sequence[TaskState]) -> list[TaskState]:
         """Clear nodes whose window is over, gang by gang as its budget allows."""
         due = [task for task in candidates if _may_leave(task) and self._over[task.node]]

@@ -115,7 +115,7 @@ class Binding:
         """Let refused pods remember where they were refused; if the gang is not whole without them, roll it back."""
         for task, node, reason in current.refused.values():
             self._forget(task)
-            self._remember(task, node)
+            self._remember(task, node, reason)
             self._record(task, f"binding to node {node} was refused: {reason}")
         if current.gang is None or not self._lacks(current.gang, counts_unplaced=current.counts_unplaced):
             return
@@ -141,9 +141,9 @@ class Binding:
         gang, members = state.gang(key), ((task, -1) for task in state.members(key).values())
         return gang is not None and bool(lacks(GangState(gang, members, counts_unplaced=counts_unplaced)))
 
-    def _remember(self, task: Task, node: str) -> None:
+    def _remember(self, task: Task, node: str, reason: str) -> None:
         """Write on a pod that a bind of it failed, so that sessions wait before they try the same again."""
-        failure = FailedBind(node, 1, self._port.clock.now)
+        failure = FailedBind(node, 1, self._port.clock.now, reason)
         text = msgspec.json.encode(failed_binds_document(remember(task.failed_binds, failure))).decode()
         self._port.send(Patch(POD, task.namespace, task.name, {"metadata": {"annotations": {FAILED_BINDS: text}}}))
         known = self._cache.cluster.state.task(task.key)

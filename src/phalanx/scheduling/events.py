@@ -14,6 +14,7 @@ from phalanx.controllers.objects import group_of
 from phalanx.errors import ClusterError
 from phalanx.explain.events import bind_text, gang_events
 from phalanx.explain.gangs import GangBook
+from phalanx.explain.recorded import REASON_CODE
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import EVENT, POD
 from phalanx.model.moment import micro_text, moment_text
@@ -48,14 +49,14 @@ class SessionEvents:
         events = gang_events(decisions)
         reported = {item.gang for item in events if item.gang is not None}
         for key, text in self.book.note(snapshot, decisions, self._behind_gates(), reported=reported).items():
-            self._record(snapshot.gangs[key], "FailedScheduling", text, is_warning=True)
+            self._record(snapshot.gangs[key], "FailedScheduling", text, is_warning=True, code=self.book.code(key))
         for item in events:
             self._record(item.group, item.reason, item.message, is_warning=item.is_warning)
 
-    def _record(self, gang: Gang, reason: str, text: str, *, is_warning: bool) -> None:
+    def _record(self, gang: Gang, reason: str, text: str, *, is_warning: bool, code: str = "") -> None:
         group = group_of(self._port.view, gang)
         if group is not None:
-            self._port.send(RecordEvent(group, reason, text, is_warning=is_warning))
+            self._port.send(RecordEvent(group, reason, text, is_warning=is_warning, code=code))
 
     def _bound(self, task: Task, node: str, seconds: float) -> None:
         pod = self._port.view.find(POD, task.namespace, task.name)
@@ -132,12 +133,16 @@ def _document(event: RecordEvent, known: _Known, now: float, instance: str) -> d
     stamp = moment_text(int(now))
     return {
         "apiVersion": "v1", "kind": "Event",
-        "metadata": {"name": known.name, "namespace": known.namespace},
+        "metadata": {"name": known.name, "namespace": known.namespace, **_annotated(event)},
         "involvedObject": about, "reason": event.reason, "message": event.message[:LONGEST_NOTE],
         "type": "Warning" if event.is_warning else "Normal", "action": ACTIONS.get(event.reason, event.reason),
         "eventTime": micro_text(now), "firstTimestamp": stamp, "lastTimestamp": stamp, "count": 1,
         "source": {"component": REPORTER}, "reportingComponent": REPORTER, "reportingInstance": instance,
     }  # fmt: skip
+
+
+def _annotated(event: RecordEvent) -> dict[str, Any]:
+    return {"annotations": {REASON_CODE: event.code}} if event.code else {}
 
 
 def _name(about: str, end: str) -> str:

@@ -5,7 +5,7 @@ plan names the version of the pod that it was made for: where the pod has change
 made.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -100,18 +100,20 @@ class GatePlanner:
         tasks = ((key, self._cluster.state.task(key)) for key in self._cluster.held)
         return {key: self.waits[task.gang] for key, task in tasks if task is not None and task.gang in self.waits}
 
-    def look(self, now: float) -> "GatedGangs | None":
+    def look(self, now: float, *, trace_level: int = 0, traced_gangs: Collection[str] = ()) -> "GatedGangs | None":
         """Return what a session decides for the gangs that our gate holds back; None where there are none."""
         if self._cluster is None or not self._cluster.held:
             return None
-        snapshot, decisions = self._look(self._cluster, now)
+        snapshot, decisions = self._look(self._cluster, now, trace_level, traced_gangs)
         binds = {key: node for key, node in decisions.binds.items() if key in self._cluster.held}
         first = next(iter(self._cluster.held.values()))
         return GatedGangs(frozenset(self._cluster.held_gangs()), snapshot, decisions, binds, self._gates.of(first)[0])
 
-    def _look(self, cluster: GatedCluster, now: float) -> tuple[Snapshot, Decisions]:
+    def _look(
+        self, cluster: GatedCluster, now: float, trace_level: int = 0, traced_gangs: Collection[str] = ()
+    ) -> tuple[Snapshot, Decisions]:
         snapshot = cluster.snapshot(now)
-        return as_one(snapshot, decide(snapshot, self._profile))
+        return as_one(snapshot, decide(snapshot, self._profile, trace_level=trace_level, traced_gangs=traced_gangs))
 
     def _reasons(self, cluster: GatedCluster, snapshot: Snapshot, decisions: Decisions) -> dict[GangKey, str]:
         gangs = cluster.held_gangs()

@@ -1,10 +1,12 @@
-"""The condition PodScheduled of pods that wait: written when it changes; a message that only counts anew, now and then."""
+"""The condition PodScheduled of pods that wait: written when its cause changes; a message that only counts anew, once an hour."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 from phalanx.controllers.controller import Patch, View
 from phalanx.dialects.status import PodScheduledCondition
 from phalanx.dialects.traits import dialect_status
+from phalanx.explain.cause_key import CauseKey, cause_of_error, cause_of_text
 from phalanx.explain.quarantine import quarantine_condition
 from phalanx.model.conditions import IS_GATED, POD_SCHEDULED
 from phalanx.model.kinds import POD, Document, split_key
@@ -14,9 +16,31 @@ from phalanx.model.task_status import Status
 from phalanx.session.decision import Decisions, Outcome
 from phalanx.state.gang_state import TaskState
 from phalanx.state.snapshot import Snapshot
+from phalanx.state.verdict import FitError
 
-BETWEEN_MESSAGES_SECONDS = 30.0
+BETWEEN_CAUSES_SECONDS, BETWEEN_COUNTS_SECONDS = 30.0, 3600.0
+"""How long a message stands before another cause, or only other numbers, replace it."""
 BETWEEN_GATED_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What a pod was told, why, and when."""
+
+    condition: PodScheduledCondition
+    cause: CauseKey
+    moment: float
+
+    def is_news(self, before: "_Said | None") -> bool:
+        """Tell whether it is worth writing after what was said before."""
+        if before is None or before.condition.reason != self.condition.reason:
+            return True
+        pause = BETWEEN_COUNTS_SECONDS if before.cause == self.cause else BETWEEN_CAUSES_SECONDS
+        return before.condition.message != self.condition.message and self.moment - before.moment >= pause
+
+
+def _cause(state: TaskState, condition: PodScheduledCondition) -> CauseKey:
+    return cause_of_error(state.error) if isinstance(state.error, FitError) else cause_of_text(condition.message)
 
 
 class PodConditions:
@@ -25,8 +49,8 @@ class PodConditions:
     def __init__(self, view: View, failed: Callable[[Exception], None]) -> None:
         """Know nothing of what was said before; `failed` is called when the condition of a pod cannot be made."""
         self._view, self._failed = view, failed
-        self._said: dict[str, tuple[PodScheduledCondition, float]] = {}
-        """The condition that each pod got last, and when, by uid."""
+        self._said: dict[str, _Said] = {}
+        """What each pod was told last, by uid."""
 
     def writes(self, snapshot: Snapshot, decisions: Decisions) -> Iterator[Patch]:
         """Yield the conditions that a session changes."""
@@ -39,16 +63,11 @@ class PodConditions:
                 self._failed(problem)
                 continue
             waiting[state.task.uid] = self._said.get(state.task.uid)
-            if condition.message and self._is_news(state.task.uid, condition, outcome.now):
-                waiting[state.task.uid] = (condition, outcome.now)
+            new = _Said(condition, _cause(state, condition), outcome.now)
+            if condition.message and new.is_news(self._said.get(state.task.uid)):
+                waiting[state.task.uid] = new
                 yield from self._write(state, condition, outcome.now)
         self._said = {uid: said for uid, said in waiting.items() if said is not None}
-
-    def _is_news(self, uid: str, condition: PodScheduledCondition, now: float) -> bool:
-        said = self._said.get(uid)
-        if said is None or said[0].reason != condition.reason:
-            return True
-        return said[0].message != condition.message and now - said[1] >= BETWEEN_MESSAGES_SECONDS
 
     def _write(self, state: TaskState, condition: PodScheduledCondition, now: float) -> Iterator[Patch]:
         task = state.task
@@ -79,8 +98,8 @@ class GatedConditions:
         for key, text in waits.items():
             pod = self._view.find(POD, *split_key(key))
             old = _scheduled(pod) if pod is not None else {}
-            is_news = old.get("reason") == IS_GATED["reason"] and old.get("message") != text
-            if is_news and now - self._said.get(key, 0.0) >= BETWEEN_GATED_SECONDS:
+            is_gated, said = old.get("reason") == IS_GATED["reason"], str(old.get("message", ""))
+            if is_gated and cause_of_text(said) != cause_of_text(text) and now - self._said.get(key, 0.0) >= BETWEEN_GATED_SECONDS:
                 self._said[key] = now
                 yield Patch(POD, *split_key(key), {"status": {"conditions": [{**old, "message": text}]}}, is_status=True)
 

@@ -1,7 +1,7 @@
 """What a session leaves on objects: phase, conditions, stamps of groups, nominated nodes of pods; written when they change."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import ceil
 
 from phalanx.controllers.controller import Patch, RecordEvent, View
@@ -9,14 +9,17 @@ from phalanx.controllers.objects import group_of
 from phalanx.dialects.status import GroupStatus
 from phalanx.dialects.traits import dialect_status
 from phalanx.explain.answer import group_status
+from phalanx.explain.cause_key import CauseKey, cause_of
 from phalanx.explain.no_effect import without_effect
 from phalanx.explain.quarantine import QUARANTINED, quarantine_condition
+from phalanx.explain.why import why
 from phalanx.model.conditions import POD_SCHEDULED, cleared
 from phalanx.model.gang import Condition, Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document, split_key
 from phalanx.model.moment import moment_text
 from phalanx.model.task import GangKey
 from phalanx.model.task_status import Status
+from phalanx.scheduling.pod_conditions import BETWEEN_COUNTS_SECONDS
 from phalanx.session.decision import Decisions, Outcome
 from phalanx.state.snapshot import Snapshot
 
@@ -29,13 +32,31 @@ UNSCHEDULABLE = "Unschedulable"
 TAKES_PART = Condition(QUARANTINED, "False")
 
 
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A status that was written, why the gang waited, and when."""
+
+    status: GroupStatus
+    cause: CauseKey
+    moment: float
+
+    def only_counts_anew(self, before: "_Written") -> bool:
+        """Tell whether the cause is the same and only numbers in messages differ, which is written once in a while."""
+        is_same = self.cause == before.cause and _without_messages(self.status) == _without_messages(before.status)
+        return is_same and self.moment - before.moment < BETWEEN_COUNTS_SECONDS
+
+
+def _without_messages(status: GroupStatus) -> GroupStatus:
+    return replace(status, conditions=tuple(replace(item, message="") for item in status.conditions))
+
+
 class StatusWriter:
     """Says which statuses a session leaves."""
 
     def __init__(self, view: View, failed: Callable[[Exception], None]) -> None:
         """Know nothing of what was written before; `failed` is called when the status of a gang cannot be made."""
         self._view, self._failed = view, failed
-        self._written: dict[str, GroupStatus] = {}
+        self._written: dict[str, _Written] = {}
         self._said: dict[str, Condition] = {}
         """What pods of gangs without an object say of it, by key."""
         self._noted: dict[GangKey, set[str]] = {}
@@ -73,10 +94,14 @@ class StatusWriter:
         status = _with(group_status(snapshot, outcome), found, outcome)
         if not gang.has_object:
             yield from self._on_pods(outcome, found)
-        before = self._written.get(gang.uid)
+        last = self._written.get(gang.uid)
+        before = None if last is None else last.status
         if before == status:
             return
-        self._written[gang.uid] = status
+        now = _Written(status, cause_of(outcome, snapshot, why(outcome, snapshot)), outcome.now)
+        if last is not None and now.only_counts_anew(last):
+            return
+        self._written[gang.uid] = now
         self.has_admitted |= status.phase == "Inqueue" != gang.phase
         note = _note(gang, found, before)
         for item in dialect_status(gang).writes(gang, status, outcome):

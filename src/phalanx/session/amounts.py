@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phalanx.model.resources import CPU, PODS, Resources, ResourceSpace, readable, scale_of
+from phalanx.model.resources import CPU, MEMORY, PODS, Resources, ResourceSpace, readable, scale_of
 from phalanx.placement import NO_LIMIT, Vector
 from phalanx.state.verdict import YES, Room, Verdict
 
@@ -98,11 +98,29 @@ def short_of(plugin: str, queue: str, limit: Vector, taken: Vector, request: Vec
     return Verdict.refuse(plugin, "QueueQuotaExceeded", f"queue {queue} has no room", queue=queue)
 
 
+def within_share(plugin: str, queue: str, held: Vector, deserved: Vector, request: Vector, space: ResourceSpace) -> Verdict:
+    """Say that a queue keeps what it deserves of what a victim holds, with the resource of which it has most."""
+    rows = np.flatnonzero(requested_rows(request, space) & np.isfinite(deserved))
+    row = max(rows.tolist(), key=lambda row: share(float(held[row]), float(deserved[row])), default=None)
+    if row is None:
+        return Verdict.refuse(plugin, "QueueWithinShare", f"is in queue {queue}, which has no more than it deserves", queue=queue)
+    name, has, due = space.names[row], float(held[row]), float(deserved[row])
+    share_text = f"the {readable(name, due)} {name} that it deserves"
+    text = f"has {readable(name, has)} of {share_text}" if has <= due else f"would have less than {share_text}"
+    message = f"is in queue {queue}, which {text}"
+    return Verdict.refuse(plugin, "QueueWithinShare", message, queue=queue, resource=name, allocated=has, deserved=due)
+
+
 def as_amounts(vector: Vector, space: ResourceSpace) -> dict[str, float]:
     """Return the finite, non-zero amounts by name: cpu in thousandths, memory in bytes, everything else in units."""
     amounts = vector.tolist()
     found = {name: amounts[row] for name, row in space.row_by_name.items() if amounts[row] and isfinite(amounts[row])}
     return {name: amount if name == CPU else amount / scale_of(name) for name, amount in found.items()}
+
+
+def figure_text(name: str, amount: float) -> str:
+    """Write an amount of `as_amounts` as a person would."""
+    return readable(name, amount) if name in (CPU, MEMORY) else f"{amount:g}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from phalanx.model.task import GangKey
 from phalanx.model.task_status import Status
 from phalanx.session import hooks
 from phalanx.session.contract import hooks_of
-from phalanx.session.decision import Decisions, Outcome
+from phalanx.session.decision import Aftermath, Decisions, Outcome
 from phalanx.session.isolation import Isolation
 from phalanx.session.policy import Policy
 from phalanx.session.questions import PluginFactory
@@ -171,21 +171,22 @@ def close_session(session: Session) -> Decisions:
         _note_minima(session)
     decisions.trace, decisions.is_guarded = session.trace.events, session.is_guarded
     decisions.heeds_tiers = session.is_asked(hooks.HYPERNODE_GRADIENTS)
-    active = set(session.snapshot.active)
+    active, aftermath = set(session.snapshot.active), Aftermath(session.ledger)
     for key, state in session.gangs.items():
         if key not in active and all(task.status is task.task.status for task in state.tasks):
             continue  # somebody only looked at it
         for task in state.tasks:
             if task.status is Status.PIPELINED:
                 decisions.pipelined[task.task.key] = session.node_name(task.node)
-        decisions.outcomes.append(_outcome(session, state, is_guarded=session.is_guarded))
-    decisions.outcomes.extend(_outcome(session, state, is_guarded=False) for state in session.left_out)
+        decisions.outcomes.append(_outcome(session, state, aftermath, is_guarded=session.is_guarded))
+    decisions.outcomes.extend(_outcome(session, state, aftermath, is_guarded=False) for state in session.left_out)
     return decisions
 
 
-def _outcome(session: Session, state: GangState, *, is_guarded: bool) -> Outcome:
+def _outcome(session: Session, state: GangState, aftermath: Aftermath, *, is_guarded: bool) -> Outcome:
     policy = session.policy
-    return Outcome(state, is_guarded, session.now, is_loose=not policy.holds_gangs, was_tried=policy.tries_all_gangs)
+    loose, tried = not policy.holds_gangs, policy.tries_all_gangs
+    return Outcome(state, is_guarded, session.now, is_loose=loose, was_tried=tried, aftermath=aftermath)
 
 
 def _note_minima(session: Session) -> None:

@@ -1,10 +1,11 @@
 """What a cycle decides, as data. Sinks carry it out, dialects write it down, `explain` tells it."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 from phalanx.model.storage import GrantedDevice
 from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.placement.ledger import Ledger
 from phalanx.session.trace import TraceEvent
 from phalanx.state.gang_state import GangState
 from phalanx.state.snapshot import Snapshot
@@ -30,6 +31,15 @@ class ClaimGrant:
 
 
 @dataclass(frozen=True, slots=True)
+class Aftermath:
+    """What a session left on the nodes, one for all gangs of the session."""
+
+    ledger: Ledger
+    memo: dict[Hashable, object] = field(default_factory=dict)
+    """What was put into words already: gangs that wait for the same are many."""
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What a session leaves for one gang: its state, and whether a plugin guards the gang's minimum."""
 
@@ -44,6 +54,8 @@ class Outcome:
     """There is no admission: the gang was tried if its queue and its pods are there."""
     seen: Snapshot | None = None
     """The part of the cluster that its scheduler sees, where several share the cluster."""
+    aftermath: Aftermath | None = field(default=None, compare=False, repr=False)
+    """What the session left on the nodes; None when none looked at the gang."""
 
     @classmethod
     def left_out(cls, snapshot: Snapshot, key: GangKey, verdict: Verdict) -> "Outcome":

@@ -420,6 +420,18 @@ class Evictable(Protocol):
 EVICTABLE = Hook(Evictable.evictable, combine.victims)
 
 
+class WhyProtected(Protocol):
+    """Why this running task is not evicted for the preemptor, with numbers; the message follows its name, as in `spared.py`.
+
+    Asked of a plugin that has not let the task go, after a search for victims has failed. It explains and decides nothing.
+    """
+
+    def why_protected(self, session: "Session", preemptor: TaskState, victim: TaskState) -> Verdict: ...
+
+
+WHY_PROTECTED = Hook(WhyProtected.why_protected, combine.first_refusal)
+
+
 class VictimTasks(Protocol):
     """Which of these running tasks leave their nodes for nobody in particular; asked by `shuffle`.
 

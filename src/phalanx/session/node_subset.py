@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from phalanx.placement import Mask
+from phalanx.session.trace_searches import UNCOUNTED
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -14,3 +15,5 @@ class NodeSubset:
     """The name of the domain that the nodes are, for the trace; empty if they are none."""
     refusal: str = ""
     """Why the domain cannot take the tasks, for the trace: such a set is told, and not tried."""
+    room: int = UNCOUNTED
+    """How many of the tasks it could take, where that was counted."""

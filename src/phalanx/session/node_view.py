@@ -46,6 +46,7 @@ class NodeView:
         self._session, self.shape = session, shape
         self.request = session.request_of(shape)
         self.is_local = session.is_local(shape)
+        self._last_error: tuple[tuple[int, bool], FitError] | None = None
         self._look_everywhere()
 
     def _look_everywhere(self) -> None:
@@ -259,14 +260,27 @@ class NodeView:
 
         That a node refuses for good is only remembered of nodes with room, the only ones whose filters Volcano asks.
         """
+        if within is not None or scope is not WHOLE_CLUSTER or own:
+            return self._error(within, scope, own, ignores_room=ignores_room)
+        # In a full cluster gang after gang with the same request gets the same answer.
+        seen = (self._session.ledger.position, ignores_room)
+        if self._last_error is None or self._last_error[0] != seen:
+            self._last_error = (seen, self._error(None, scope, (), ignores_room=ignores_room))
+        return self._last_error[1]
+
+    def _error(
+        self, within: Mask | None, scope: SearchScope, own: Sequence[Sequence[Layer]], *, ignores_room: bool
+    ) -> FitError:  # fmt: skip
         counts: Counter[str] = Counter()
+        masks: dict[str, Mask] = {}
         final = np.zeros(len(self._allowed), dtype=np.bool_)
         for reason, refused, is_final in self._refusals(within, ignores_room=ignores_room, own=own):
             counts[reason] += int(refused.sum())
+            masks[reason] = masks[reason] | refused if reason in masks else refused
             final |= refused & is_final
         if not ignores_room and final.any():
             final &= first_short(self._session.ledger.future, self.request) < 0
-        return FitError(len(final) if within is None else int(within.sum()), counts, scope, final)
+        return FitError(len(final) if within is None else int(within.sum()), counts, scope, final, refused=masks)
 
     def refused_nodes(self, *, within: Mask | None = None) -> dict[str, list[int]]:
         """Return the nodes that `error` counts, by reason, for a record of the session."""

@@ -1,6 +1,6 @@
 """What plugins say, as entries of the trace: orders, votes about victims with the plugin that protects whom, scores."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -8,12 +8,16 @@ import numpy as np
 from phalanx.placement import Mask, Scores
 from phalanx.session.hooks import Plugin
 from phalanx.session.trace import MOST_NAMES, Trace
-from phalanx.session.trace_events import GangAdded, NodeScores, NodesFitting, NodesRefused
+from phalanx.session.trace_events import GangAdded, GangAhead, GangsAhead, NodeScores, NodesFitting, NodesRefused
 from phalanx.session.trace_searches import VictimsRefused, VictimsVoted
 from phalanx.state.gang_state import GangState, TaskState
 
 if TYPE_CHECKING:
     from phalanx.session.session import Session
+
+
+MOST_AHEAD = 20
+"""So many of those that come before a gang are recorded."""
 
 
 class PluginAnswer(NamedTuple):
@@ -27,6 +31,35 @@ def note_added(session: "Session", gang: GangState) -> None:
     """Record that a gang stands in the line of its queue, and what each plugin says about its place."""
     if session.trace.wants(4, gang.key):
         session.trace.note(GangAdded, gang.key, gang.gang.queue, session.gang_order_by_plugin(gang))
+
+
+def note_line(session: "Session", gangs: Iterable[GangState]) -> None:
+    """Record for each gang that is traced which of these come before it in its queue, and by which plugin."""
+    queues: dict[str, list[GangState]] = {}
+    for gang in gangs:
+        queues.setdefault(gang.gang.queue, []).append(gang)
+    for name, line in queues.items():
+        if any(session.trace.wants(GangsAhead.at_level, gang.key) for gang in line):
+            line.sort(key=session.gang_key)
+            for place, gang in enumerate(line):
+                if place and session.trace.wants(GangsAhead.at_level, gang.key):
+                    ahead = [_ahead(session, other, gang) for other in line[: min(place, MOST_AHEAD)]]
+                    session.trace.note(GangsAhead, gang.key, name, place, ahead)
+
+
+def _ahead(session: "Session", other: GangState, gang: GangState) -> GangAhead:
+    """Name the first plugin whose keys differ."""
+    for its, mine in zip(session.gang_order_answers(other), session.gang_order_answers(gang), strict=True):
+        pairs = zip(_parts(its.value), _parts(mine.value), strict=False)
+        part = next(((part, *pair) for part, pair in enumerate(pairs) if pair[0] != pair[1]), None)
+        if part is not None:
+            return GangAhead(other.key, its.plugin.name, *part)
+    return GangAhead(other.key, "", 0, other.gang.created, gang.gang.created)
+
+
+def _parts(key: Any) -> list[float | str]:  # a sort key of any plugin
+    parts = key if isinstance(key, tuple) else (key,)
+    return [part if isinstance(part, int | float) else str(part) for part in parts]
 
 
 def note_filters(session: "Session", task: TaskState, fitting: Mask, within: Mask | None) -> None:

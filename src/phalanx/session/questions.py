@@ -97,7 +97,11 @@ class Questions:
 
     def gang_order_by_plugin(self, gang: GangState) -> dict[str, str]:
         """Return what each plugin says about the place of a gang, as text for the trace."""
-        return {answer.plugin.name: str(answer.value) for answer in self._answers(hooks.GANG_ORDER, gang)}
+        return {answer.plugin.name: str(answer.value) for answer in self.gang_order_answers(gang)}
+
+    def gang_order_answers(self, gang: GangState) -> list[PluginAnswer]:
+        """Return the key of each plugin for the place of a gang, for the trace."""
+        return self._answers(hooks.GANG_ORDER, gang)
 
     def subgroup_key(self, subgroup: SubGroupState) -> SortKey:
         """Return the key that orders the sub-groups of a gang."""
@@ -221,6 +225,25 @@ class Questions:
             note_votes(self.trace, hook.name, question, self._answers(hook, *question), chosen)
         return chosen
 
+    def who_may_go(self, hook: str, preemptor: TaskState, candidates: Sequence[TaskState], purpose: str) -> list[TaskState]:
+        """Return the candidates that a hook about victims lets go; asked when a search is over, so it is no step of the trace."""
+        rule = combine.victims_all_agree if self.policy.victim_rule == "all-agree" else HOOKS[hook].rule
+        choice: combine.Choice = rule(self._asked[hook], self, *_about_victims(hook, preemptor, candidates, purpose))
+        return choice.victims
+
+    def why_protected(self, hook: str, preemptor: TaskState, victims: Sequence[TaskState], purpose: str) -> Verdict:
+        """Return what the first plugin says that does not let one of these tasks go; one that cannot say is named."""
+        for method in combine.flat(self._asked[hook]):
+            allowed = method(self, *_about_victims(hook, preemptor, victims, purpose))
+            known = None if allowed is None else set(map(id, allowed))
+            refused = None if known is None else next((task for task in victims if id(task) not in known), None)
+            if refused is not None:
+                name = method.__self__.name
+                sayings = [ask for ask in combine.flat(self._asked[hooks.WHY_PROTECTED.name]) if ask.__self__ is method.__self__]
+                says: Verdict = combine.first_refusal([sayings], self, preemptor, refused)
+                return Verdict.refuse(name, "Protected", f"is protected by plugin {name}") if says.ok else says
+        return Verdict.refuse("", "NobodyAsked", "stays, since no plugin of the configuration lets anybody go")
+
     def voters(self) -> list[str]:
         """Return the plugins that decided the last question about victims."""
         return [method.__self__.name for method in self._voters]
@@ -338,6 +361,10 @@ class Questions:
         """Return the sets of nodes to try for a part of a gang, best first."""
         subsets = self._ask(hooks.NODE_SUBSETS, gang, subgroup, tasks, offered)
         return [NodeSubset(offered)] if subsets is None else subsets
+
+
+def _about_victims(hook: str, preemptor: TaskState, candidates: Sequence[TaskState], purpose: str) -> tuple[Any, ...]:
+    return (preemptor, candidates, purpose) if hook == hooks.EVICTABLE.name else (preemptor, candidates)
 
 
 def _sum_of_terms(terms: Sequence[Term], candidates: Index, count: int) -> Scores:

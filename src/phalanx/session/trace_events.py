@@ -7,6 +7,8 @@ session.
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from phalanx.model.resources import CPU, readable
 from phalanx.session.trace import TraceEvent, TrialEvent, listed
 from phalanx.state.verdict import SearchScope
@@ -185,6 +187,35 @@ class GangAdded(TraceEvent, frozen=True):
         return f"gang {self.gang} added to queue {self.queue}{f', order: {keys}' if keys else ''}"
 
 
+class GangAhead(msgspec.Struct, frozen=True):
+    """A gang that comes before another one of its queue, and the first plugin that tells them apart; none where age decides."""
+
+    gang: str
+    plugin: str
+    part: int
+    """The first part of their keys that differs, where keys have several."""
+    its: float | str
+    mine: float | str
+    """The key of the gang that waits; the smaller one comes first."""
+
+
+class GangsAhead(TraceEvent, frozen=True):
+    """The gangs that come before one in its queue."""
+
+    at_level, event = 4, "ahead"
+    gang: str
+    queue: str
+    count: int
+    ahead: Sequence[GangAhead]
+    """The first of them."""
+
+    @property
+    def text(self) -> str:
+        """How many there are, the first ones by name."""
+        names = [each.gang for each in self.ahead]
+        return f"{self.count} gang(s) of queue {self.queue} come before gang {self.gang}: {listed(names)}"
+
+
 class GangSkipped(TraceEvent, frozen=True):
     """An action passes a gang over."""
 
@@ -200,6 +231,8 @@ class GangTried(TraceEvent, frozen=True):
     at_level, event, sentence = 3, "gang", "try gang {gang} of queue {queue}"
     gang: str
     queue: str
+    bound: int = 0
+    """How many pods were placed before it in this session: the first so many of the decisions."""
 
 
 class GangStarving(TraceEvent, frozen=True):
@@ -255,6 +288,11 @@ class GangNotReady(TraceEvent, frozen=True):
     where: str
     reason: str
     error: str
+    part: str = ""
+    """The sub-group that it is about; empty for the gang itself."""
+    placed: int = 0
+    """How many tasks had a node before all of them lost it again."""
+    needed: int = 0
 
     @property
     def text(self) -> str:

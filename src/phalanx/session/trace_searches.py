@@ -2,8 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from phalanx.session.trace import TraceEvent, TrialEvent, listed
 from phalanx.session.trace_events import Amounts, amounts_text
+
+UNCOUNTED = -1
+"""Where nobody counted how many tasks have room in a domain."""
 
 # --- domains ---------------------------------------------------------------------------------------------------------------
 
@@ -49,6 +54,9 @@ class DomainRefused(TrialEvent, frozen=True):
     gang: str
     domain: str
     reason: str
+    placed: int = UNCOUNTED
+    """How many of its tasks have room there."""
+    needed: int = 0
 
 
 class DomainLeft(TrialEvent, frozen=True):
@@ -58,6 +66,9 @@ class DomainLeft(TrialEvent, frozen=True):
     gang: str
     domain: str
     reason: str
+    placed: int = UNCOUNTED
+    """How many of its tasks had a node there."""
+    needed: int = 0
 
 
 class DomainWorks(TraceEvent, frozen=True):
@@ -178,6 +189,49 @@ class VictimsRefused(TraceEvent, frozen=True):
         return f"{self.plugin} refuses {len(self.victims)} victim(s) for {self.task}{why}: {listed(self.victims)}"
 
 
+class SparedGang(msgspec.Struct, frozen=True):
+    """A running gang that gives nothing, who says so, and why: the reason follows its name."""
+
+    gang: str
+    queue: str
+    plugin: str
+    code: str
+    reason: str
+    numbers: Mapping[str, int | float | str]
+
+
+class NearestNode(msgspec.Struct, frozen=True):
+    """The node that comes nearest to having room for a task once all have left who may."""
+
+    node: str
+    lacks: Amounts
+    """What it lacks even then; nothing where it has room for a task, and there are only too few such nodes."""
+    leave: Sequence[str]
+    """The tasks that would leave it."""
+    places: int
+    """How many tasks of those needed would have room on all nodes."""
+    needed: int
+
+
+class NoVictimsFound(TraceEvent, frozen=True):
+    """An action that evicts makes no room for a gang: the cause, who may go, and why the others stay."""
+
+    at_level, event = 4, "no victims"
+    gang: str
+    action: str
+    code: str
+    reason: str
+    may_go: Sequence[str]
+    spared: Sequence[SparedGang]
+    nearest: NearestNode | None
+
+    @property
+    def text(self) -> str:
+        """The cause, and how many gangs may go or stay."""
+        counts = f"{len(self.may_go)} gang(s) may go, {len(self.spared)} stay"
+        return f"{self.action} finds no victims for gang {self.gang}: {self.reason} ({counts})"
+
+
 class RoomMade(TraceEvent, frozen=True):
     """What evictions on a node make room for."""
 
@@ -217,6 +271,8 @@ class JobTried(TraceEvent, frozen=True):
     queue: str
     action: str
     count: int
+    bound: int = 0
+    """How many pods were placed before it in this session: the first so many of the decisions."""
 
 
 class JobNotTried(TraceEvent, frozen=True):

@@ -1,19 +1,15 @@
 """Pods that were evicted, failed or lost their node come back and wait, as their controllers would bring them back."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
-from phalanx.dialects.gates import as_made
+from phalanx.dialects.fresh_pods import fresh
 from phalanx.dialects.group_references import with_group_name
-from phalanx.dialects.pods import GPU_GROUP
 from phalanx.errors import Exists, Missing
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document
 from phalanx.model.watch_event import DELETED, WatchEvent
 from phalanx.sim.settings import Settings
 from phalanx.sim.virtual_time import Precedence, VirtualTime
 from phalanx.store.memory import MemoryStore
-
-_OF_THE_OLD_POD = ("uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
 
 
 class ReplacementPods:
@@ -51,13 +47,3 @@ class ReplacementPods:
             self._store.create(fresh(pod))
         except (Exists, Missing):
             return  # somebody else was quicker, or its namespace is gone
-
-
-def fresh(pod: Document) -> dict[str, Any]:
-    """Return a pod as it was submitted: without a node, and nothing that happened to it."""
-    pod = as_made(pod)
-    meta = {key: value for key, value in pod["metadata"].items() if key not in _OF_THE_OLD_POD}
-    if meta.get("labels"):
-        meta["labels"] = {name: text for name, text in meta["labels"].items() if name.partition("/")[0] != GPU_GROUP}
-    spec: Mapping[str, Any] = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}

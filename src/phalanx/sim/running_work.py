@@ -13,7 +13,7 @@ from phalanx.errors import SnapshotError
 from phalanx.explain.gang_status import has_minimum
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.model.task_status import Status
-from phalanx.sim.settings import FOREVER, Settings, seconds_in
+from phalanx.sim.settings import FOREVER, Settings, Span, span_in
 from phalanx.sim.virtual_time import Precedence, VirtualTime, VirtualTimer
 from phalanx.state.gang_state import GangState
 
@@ -23,11 +23,11 @@ DURATION = "phalanx.dev/duration"
 """Annotation of a pod or of its group: how long it works."""
 
 
-def duration_of(text: str) -> float:
-    """Return the seconds of a duration such as 90s, 2h30m or a plain number of seconds."""
-    found = seconds_in(text)
+def duration_of(text: str) -> Span:
+    """Return a duration such as 90s, 2h30m or a plain number of seconds, or a range of them such as 30m..2h."""
+    found = span_in(text)
     if found is None:
-        raise SnapshotError(f"annotation {DURATION}: {text!r} is not a duration; write for example '90s' or '2h30m'")
+        raise SnapshotError(f"annotation {DURATION}: {text!r} is not a duration; write for example '90s', '2h30m' or '30m..2h'")
     return found
 
 
@@ -49,7 +49,9 @@ class Work:
         """Call `finish` with pods whose time has come."""
         self._cluster, self._time, self._settings, self._chance, self._finish = cluster, time, settings, chance, finish
         self._shifts: dict[GangKey, Shift] = {}
-        self._durations: dict[GangKey, float] = {}
+        self._durations: dict[GangKey, dict[str, float]] = {}
+        """Drawn once for each gang, by what its annotation says."""
+        self._done = dict(settings.done_by_gang)
         self._dirty: dict[GangKey, None] = {}
         self.listeners: list[Callable[[GangKey, bool], None]] = []
         """Told when a gang became whole, or ceased to be."""
@@ -85,7 +87,7 @@ class Work:
             self._set(key, is_whole, running)
 
     def _set(self, key: GangKey, is_whole: bool, running: list[Task]) -> None:
-        shift = self._shifts.setdefault(key, Shift())
+        shift = self._shifts.setdefault(key, Shift(done=self._done.pop(key, 0.0)))
         if is_whole and shift.since is None:
             shift.since = self._time.now
             self._tell(key, is_whole=True)
@@ -114,14 +116,14 @@ class Work:
                 shift.timers[end] = self._time.at(end, Precedence.WORLD, lambda end=end: self._end(key, end))  # type: ignore[misc]
 
     def _duration(self, key: GangKey, task: Task) -> float:
-        own = task.annotations.get(DURATION)
-        if own is not None:
-            return duration_of(own)
-        if key not in self._durations:
-            gang = self._cluster.state.gang(key)
-            text = None if gang is None else gang.annotations.get(DURATION)
-            self._durations[key] = self._settings.duration_of(key, self._chance) if text is None else duration_of(text)
-        return self._durations[key]
+        known = self._settings.duration_by_gang.get(key)
+        if known is not None:
+            return known
+        gang, drawn = self._cluster.state.gang(key), self._durations.setdefault(key, {})
+        text = task.annotations.get(DURATION, gang.annotations.get(DURATION, "") if gang is not None else "")
+        if text not in drawn:
+            drawn[text] = duration_of(text).draw(self._chance) if text else self._settings.duration_of(key, self._chance)
+        return drawn[text]
 
     def _end(self, key: GangKey, end: float) -> None:
         shift = self._shifts.get(key)

@@ -16,12 +16,11 @@ from phalanx.config.policies import profile_names
 from phalanx.controllers.builtin import ControllerSettings
 from phalanx.errors import ConfigError
 from phalanx.sim.expectations import Expectation
-from phalanx.sim.settings import Delays, Duration, Settings, Span, seconds_in
+from phalanx.sim.settings import RANGE, Delays, Duration, Settings, Span, seconds_in
 
 API_VERSION, KIND = "phalanx.dev/v1alpha1", "Scenario"
 NODE_EVENTS = ("die", "return", "drain", "cordon", "uncordon", "leave", "join")
 NEVER = "never"
-RANGE = ".."
 
 Value = TypeVar("Value")
 Read = Callable[["FilePlace", yaml.Node], Any]

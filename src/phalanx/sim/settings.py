@@ -1,14 +1,18 @@
 """How a simulated cluster behaves: delays, durations, and what becomes of pods that were lost."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from random import Random
 
 from phalanx.model.duration import seconds_of
+from phalanx.model.task import GangKey
 
 FOREVER = float("inf")
 DAY_SECONDS = 86_400.0
+RANGE = ".."
+"""Between the shortest and the longest of a range of durations."""
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?")
 
 
@@ -33,6 +37,14 @@ class Span:
     def draw(self, chance: Random) -> float:
         """Return some seconds of the range; a range of one value takes no chance."""
         return self.low if self.low == self.high else chance.uniform(self.low, self.high)
+
+
+def span_in(text: str) -> Span | None:
+    """Return a duration as a range of one value, or a range such as 30m..2h; None when it is neither."""
+    low, sign, high = (part.strip() for part in text.partition(RANGE))
+    first = seconds_in(low)
+    last = seconds_in(high) if sign else first
+    return None if first is None or last is None or last < first else Span(first, last)
 
 
 AT_ONCE, ONE_SECOND = Span(0.0, 0.0), Span(1.0, 1.0)
@@ -77,6 +89,10 @@ class Settings:
     removes_finished: bool = False
     """Finished gangs are removed at once, as their controllers would do after a while."""
     durations: tuple[Duration, ...] = ()
+    duration_by_gang: Mapping[GangKey, float] = field(default_factory=dict)
+    """How long these gangs run, whatever they or `durations` say."""
+    done_by_gang: Mapping[GangKey, float] = field(default_factory=dict)
+    """For how long gangs that run at the start have worked already."""
     has_binder: bool = False
     """Sessions ask for binds by BindRequests, and the binder carries them out; otherwise pods are bound at once."""
 

@@ -19,7 +19,7 @@ from phalanx.model.kinds import GROUP_BY_DIALECT, kind_of, object_key
 from phalanx.model.task import TaskKey
 from phalanx.sim.running_work import DURATION
 from phalanx.sim.scenario import Arrival, Failure, NodeEvent, Refusal, Scenario, long_name
-from phalanx.sim.settings import seconds_in
+from phalanx.sim.settings import seconds_in, span_in
 from phalanx.sim.workload import Workload, WorkloadGang
 from phalanx.sim.workload_objects import cluster_objects, gang_objects
 from phalanx.sim.world import World
@@ -97,12 +97,10 @@ def _has_place(pod: Document) -> bool:
 
 
 def _check_times(document: Document) -> None:
-    for name in (ARRIVES, DURATION):
+    for name, read, example in ((ARRIVES, seconds_in, "'90s' or '2h30m'"), (DURATION, span_in, "'90s', '2h30m' or '30m..2h'")):
         text = _annotation(document, name)
-        if text is not None and seconds_in(text) is None:
-            raise SnapshotError(
-                f"{describe(document)}: annotation {name}: {text!r} is not a duration; write for example '90s' or '2h30m'"
-            )
+        if text is not None and read(text) is None:
+            raise SnapshotError(f"{describe(document)}: annotation {name}: {text!r} is not a duration; write for example {example}")
 
 
 def _annotation(document: Document, name: str) -> str | None:
@@ -117,7 +115,8 @@ def set_stage(world: World, parts: Cast, scenario: Scenario) -> None:
     """Load what is there and plan what comes; a scenario that names what does not exist is refused."""
     late = {event.node for event in reversed(scenario.nodes) if _first_event(scenario, event.node).event == "join"}
     nodes = [node for name, node in parts.nodes.items() if name not in late]
-    world.load([*nodes, *_queues(parts), *parts.there])
+    everybody = [item for group in (*parts.gangs.values(), parts.there, parts.late) for item in group]
+    world.load([*nodes, *default_queues(everybody), *parts.there])
     arrivals = list(_arrivals(parts, scenario))
     for at, gangs in _by_moment(arrivals):
         world.plan(at, partial(world.submit, gangs))
@@ -159,11 +158,10 @@ def _may_come(name: str, known: Known) -> bool:
     return any(kind == "Job" and name.startswith(f"{job}-") for kind, job in known)
 
 
-def _queues(parts: Cast) -> list[Document]:
-    """Return the queue that always exists, unless it is among the objects."""
-    names = {item["metadata"]["name"] for item in parts.there if item["kind"] == "Queue"}
-    found = [item for group in (*parts.gangs.values(), parts.there, parts.late) for item in group]
-    is_volcano = any((item["apiVersion"].partition("/")[0], item["kind"]) in USERS_OF_QUEUES for item in found)
+def default_queues(documents: Sequence[Document]) -> list[Document]:
+    """Return the queue that always exists, unless it is among the objects or nobody would use it."""
+    names = {item["metadata"]["name"] for item in documents if item["kind"] == "Queue"}
+    is_volcano = any((item["apiVersion"].partition("/")[0], item["kind"]) in USERS_OF_QUEUES for item in documents)
     return [DEFAULT_QUEUE] if is_volcano and "default" not in names else []
 
 

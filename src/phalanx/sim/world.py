@@ -16,6 +16,7 @@ from phalanx.controllers.objects import controller_of
 from phalanx.controllers.unmade_pods import UnmadePods
 from phalanx.controllers.volcano_job.job import JOB as VOLCANO_JOB
 from phalanx.dialects.cluster import ObjectCluster
+from phalanx.dialects.fresh_pods import fresh
 from phalanx.dialects.yunikorn import GANG_DEGRADED, TIMED_OUT
 from phalanx.errors import ClusterError, SnapshotError
 from phalanx.explain.why import missing_groups, why
@@ -39,7 +40,7 @@ from phalanx.sim.device_plugins import Devices
 from phalanx.sim.faults import Faults
 from phalanx.sim.kubelets import Kubelets
 from phalanx.sim.recorder import Recorder
-from phalanx.sim.replacement_pods import ReplacementPods, fresh
+from phalanx.sim.replacement_pods import ReplacementPods
 from phalanx.sim.running_work import Work
 from phalanx.sim.settings import FOREVER, Settings
 from phalanx.sim.store_port import StorePort
@@ -146,7 +147,7 @@ class World:
 
     def _begin_work(self) -> None:
         """Begin what gangs do, and what is kept of it."""
-        self.work = Work(self.cluster, self.time, self.settings, self._chance, self._finish)
+        self.work = Work(self.cluster, self.time, self.settings, self._chance, self.finish)
         self.recorder = Recorder(self.cluster, self.time, self.start)
         self.work.listeners.append(self.recorder.set_whole)
         for port in (self.port, self._controller_port):
@@ -285,12 +286,13 @@ class World:
             self._gang_by_uid[uid] = task.gang
         return self._gang_by_uid.get(uid)
 
-    def _finish(self, keys: list[TaskKey]) -> None:
+    def finish(self, keys: list[TaskKey]) -> None:
+        """Let pods succeed."""
         gangs: dict[GangKey, None] = {}
         for key in keys:
             pod = self.store.find(POD, *split_key(key))
             if pod is not None and "deletionTimestamp" not in pod["metadata"]:
-                self._kubelets.write(pod, {"phase": "Succeeded"})
+                self._kubelets.succeed(pod)
             task = self.cluster.state.task(key)
             if task is not None and task.gang is not None:
                 gangs[task.gang] = None

@@ -12,16 +12,14 @@ state that is kept as good as a fresh one (`tests/properties/test_events.py` com
   frozen. So a quiet cluster costs a copy of some arrays and outer mappings, whatever number of pods runs in it.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-
-import numpy as np
 
 from phalanx.model.bind_request import BindRequest
 from phalanx.model.gang import DEFAULT_QUEUE, Gang
 from phalanx.model.node import HyperNode, Node
 from phalanx.model.queue import Queue
-from phalanx.model.resources import Resources, ResourceSpace, add
+from phalanx.model.resources import Resources, add
 from phalanx.model.shape import Shape
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.model.task_status import COMPLETED, HOLDING, ON_NODE, READY, Status
@@ -29,7 +27,7 @@ from phalanx.state.bind_requests import BindRequests
 from phalanx.state.gang_state import GangState
 from phalanx.state.holders import Holders
 from phalanx.state.hypernodes import HyperTree
-from phalanx.state.node_table import NodeTable
+from phalanx.state.node_books import NodeBooks
 from phalanx.state.quorum import counts_by_role
 from phalanx.state.snapshot import EMPTY, Snapshot, Surroundings, Totals
 from phalanx.state.staleness import is_short
@@ -64,7 +62,7 @@ class ClusterState:
         self._reservations: dict[TaskKey, Task] = {}
         self._refused: dict[TaskKey, Task] = {}
         self._binds = BindRequests()
-        self._books = _NodeBooks()
+        self._books = NodeBooks()
         self._queue_totals = _QueueTotals()
         self._changed_gangs: set[GangKey] = set()
         self._active: set[GangKey] = set()
@@ -279,9 +277,18 @@ class ClusterState:
         """Return one gang as it is now."""
         return self._gangs.get(key)
 
+    @property
+    def gang_keys(self) -> Collection[GangKey]:
+        """The keys of all gangs; read it before the next event."""
+        return self._gangs.keys()
+
     def members(self, key: GangKey) -> Mapping[TaskKey, Task]:
         """Return the tasks that name a gang, whether it is there or not; read it before the next event."""
         return self._members.get(key, EMPTY)
+
+    def on_node(self, name: str) -> Mapping[TaskKey, Task]:
+        """Return the tasks on a node; read it before the next event."""
+        return self._on_node.get(name, EMPTY)
 
     def has_active(self) -> bool:
         """Tell whether a session would have any gang to decide about."""
@@ -345,64 +352,6 @@ def is_inactive(gang: Gang, members: Mapping[TaskKey, Task]) -> bool:
     # Only roles and sub-groups need the state of a session to count them, which costs as much as opening the gang in one.
     has_parts = bool(gang.subgroups or gang.role_minima)
     return not has_parts or not is_short(GangState(gang, ((task, -1) for task in members.values())))
-
-
-class _NodeBooks:
-    """What running tasks hold on each node, as arrays in the order of the node table.
-
-    A task changes its own column; a change of nodes, or a new resource name, moves columns and rows, so everything is laid out
-    again before the next snapshot. Nodes change seldom, and inserting into several arrays would have to be right for each of
-    them.
-    """
-
-    def __init__(self) -> None:
-        self.space = ResourceSpace()
-        self.table = NodeTable((), self.space)
-        self._is_laid_out = False
-        self._names: set[str] = set()
-        self._clear()
-
-    def _clear(self) -> None:
-        shape = (len(self.space), len(self.table))
-        self.used, self.releasing = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-        self.scored, self.pods = np.zeros((2, shape[1]), dtype=np.int64), np.zeros(shape[1], dtype=np.int64)
-
-    def forget_layout(self) -> None:
-        """Nodes have changed: lay everything out anew before the next snapshot."""
-        self._is_laid_out = False
-
-    def enter(self, task: Task, count: int) -> None:
-        """Add a task to the books of its node, or remove it with -1."""
-        number = self.table.number_by_name.get(task.node) if self._is_laid_out else None
-        if number is None:
-            return
-        rows = self.space.row_by_name
-        for name, amount in task.shape.request.items():
-            self.used[rows[name], number] += amount * count
-            if task.status is Status.RELEASING:
-                self.releasing[rows[name], number] += amount * count
-        self.scored[0, number] += task.shape.booked_request[0] * count
-        self.scored[1, number] += task.shape.booked_request[1] * count
-        self.pods[number] += count
-
-    def add_rows_for(self, *resources: Resources) -> None:
-        """Make sure that every name in these has a row from the next snapshot on; rows are never given up."""
-        for names in resources:
-            if not self._names.issuperset(names):
-                self._names.update(names)
-                self._is_laid_out = False
-
-    def lay_out(self, nodes: Mapping[str, Node], on_node: Mapping[str, Mapping[TaskKey, Task]]) -> None:
-        """Bring the arrays in line with the nodes and the resource names in use, if they are not."""
-        if self._is_laid_out:
-            return
-        self.space = ResourceSpace.of(self._names)
-        self.table = NodeTable(tuple(nodes.values()), self.space)
-        self._clear()
-        self._is_laid_out = True
-        for members in on_node.values():
-            for task in members.values():
-                self.enter(task, 1)
 
 
 class _QueueTotals:

@@ -141,8 +141,8 @@ class GangState:
     """A gang in this session."""
 
     __slots__ = (
-        "_by_key", "allocated_hypernode", "allowed_tier", "counts_unplaced", "declared", "error", "gang", "phase", "role_tallies",
-        "subgroups", "tally", "tasks", "topology", "tree", "verdicts",
+        "_by_key", "allocated_hypernode", "allowed_tier", "counts_unplaced", "declared", "error", "gang", "no_victims", "phase",
+        "role_tallies", "subgroups", "tally", "tasks", "topology", "tree", "verdicts",
     )  # fmt: skip
 
     def __init__(self, gang: Gang, tasks: Iterable[tuple[Task, int]], *, counts_unplaced: bool = False) -> None:
@@ -168,6 +168,8 @@ class GangState:
         self._by_key: dict[TaskKey, TaskState] | None = None
         self.error = ""
         self.verdicts: list[Verdict] = []
+        self.no_victims: list[Verdict] = []
+        """Why actions that evict made no room for it, one verdict of each; the cause is among the numbers."""
         if gang.subgroups or gang.role_minima:
             for task, node in members:
                 self._join(TaskState(task, self, node))

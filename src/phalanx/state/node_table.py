@@ -80,15 +80,16 @@ class NodeTable:
 
     def where_taints(self, test: Callable[[tuple[Taint, ...]], bool]) -> Mask:
         """Mark the nodes whose set of taints passes the test, which is asked once per distinct set."""
-        sets, codes = self._taint_sets()
+        sets, codes = self.taint_sets()
         return np.array([test(taints) for taints in sets] or [False], dtype=np.bool_)[codes]
 
     def count_taints(self, count: Callable[[tuple[Taint, ...]], int]) -> NDArray[np.int64]:
         """Return a number per node, asked once per distinct set of taints."""
-        sets, codes = self._taint_sets()
+        sets, codes = self.taint_sets()
         return np.array([count(taints) for taints in sets] or [0], dtype=np.int64)[codes]
 
-    def _taint_sets(self) -> tuple[list[tuple[Taint, ...]], NDArray[np.int64]]:
+    def taint_sets(self) -> tuple[list[tuple[Taint, ...]], NDArray[np.int64]]:
+        """Return the distinct sets of taints, and which one each node has."""
         if self._taints is None:
             code_by_set: dict[tuple[Taint, ...], int] = {}
             codes = np.array([code_by_set.setdefault(node.taints, len(code_by_set)) for node in self.nodes], dtype=np.int64)

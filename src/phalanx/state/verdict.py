@@ -99,6 +99,8 @@ class FitError:
     """Nodes that no eviction can make fit; None when unknown."""
     verdict: Verdict | None = None
     """The prefilter that refused the task, before any node was looked at; None when the nodes refused it."""
+    refused: Mapping[str, Mask] = field(default_factory=dict, compare=False, repr=False)
+    """Which nodes gave which reason; empty when unknown."""
 
     @property
     def text(self) -> str:
@@ -114,3 +116,9 @@ class FitError:
     def same_everywhere(cls, nodes: int, verdict: Verdict) -> "FitError":
         """Give the reason of a prefilter for every node."""
         return cls(nodes, Counter({verdict.message: nodes}), verdict=verdict)
+
+
+def joined(first: Mapping[str, Mask], second: Mapping[str, Mask]) -> dict[str, Mask]:
+    """Return which nodes gave which reason to two tasks that look for places together."""
+    both = {reason: first[reason] | second[reason] for reason in first.keys() & second.keys()}
+    return {**first, **second, **both}

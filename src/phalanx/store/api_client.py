@@ -17,6 +17,16 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
+class ListingPage:
+    """A part of the objects of a kind, and how many are still to come."""
+
+    items: list[dict[str, Any]]
+    version: str
+    remaining: int = 0
+    """As the server counts them; 0 also where it does not."""
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """One event of a watch, as it is on the wire."""
 

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from phalanx.controllers.controller import Controller, Create, Patch, RecordEvent, Write
+from phalanx.controllers.controller import Controller
 from phalanx.errors import ClusterError
-from phalanx.model.kinds import POD, Document, object_key, split_key
+from phalanx.model.kinds import POD, Document, split_key
 from phalanx.store.memory import MemoryStore
+from phalanx.store.reconciliation import Reconciliation
 
 
 @dataclass(slots=True)
@@ -23,38 +24,21 @@ class GroupedPods:
 
 def grouped_pods(documents: Iterable[Document], pods: Sequence[str], controllers: Sequence[Controller], now: float) -> GroupedPods:
     """Let controllers group the pods with these keys; `documents` are all objects."""
-    store, found = MemoryStore(lambda: now), GroupedPods()
+    store = MemoryStore(lambda: now)
     for document in documents:
         with suppress(ClusterError):  # a kind that nobody serves, or the same object again
             store.load(_with_uid(document))
+    run = Reconciliation(store, controllers)
     for key in pods:
-        for controller in controllers:
-            _group(store, controller, key, found)
-    return found
+        pod = store.find(POD, *split_key(key))
+        if pod is not None:
+            run.look_at(POD, pod)
+    run.run()
+    refused = [f"{name}: {answer}" for name, answer in run.refused.items()]
+    return GroupedPods(list(run.documents()), [*run.problems, *refused])
 
 
 def _with_uid(document: Document) -> Document:
     """Return a pod with a uid, which its group is named after: its own, or its name."""
     meta = document["metadata"]
     return {**document, "metadata": {"uid": meta["name"], **meta}} if document["kind"] == "Pod" else document
-
-
-def _group(store: MemoryStore, controller: Controller, key: str, found: GroupedPods) -> None:
-    pod = store.find(POD, *split_key(key))
-    for concerned in controller.concerns(store, POD, pod) if pod is not None else ():
-        for write in controller.reconcile(store, concerned).writes:
-            try:
-                _carry_out(store, write, found)
-            except ClusterError as problem:
-                found.problems.append(f"Pod {key}: {problem}")
-                return
-
-
-def _carry_out(store: MemoryStore, write: Write, found: GroupedPods) -> None:
-    match write:
-        case Create(document):
-            found.documents.append(store.create(document))
-        case Patch(kind, namespace, name, patch, is_status):
-            found.documents.append(store.patch(kind, namespace, name, patch, is_status=is_status))
-        case RecordEvent(about, _, message, is_warning) if is_warning:
-            found.problems.append(f"{about.get('kind', 'Pod')} {object_key(about)}: {message}")

@@ -1,20 +1,36 @@
 """Objects as the API server completes them when they are created, for whoever makes objects: the store in memory, and manifests.
 
-A pod gets the defaults of its fields and what admission plugins add, an object of a custom kind the defaults of its schema, and
-both what our mutating policies change. Nothing is refused here but a new pod whose priority class does not exist.
+A pod gets the defaults of its fields and what admission plugins add, a volume claim the default class, an object of a custom kind
+the defaults of its schema, and pods and custom objects what our mutating policies change. Nothing is refused here but a new pod
+whose priority class does not exist.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from phalanx.dialects.pod_defaults import SYSTEM_CLASSES, completed_pod
+from phalanx.dialects.supporting import LEGACY_CLASS
 from phalanx.errors import ClusterError, Forbidden
-from phalanx.model.kinds import GROUP_KINDS, LIMIT_RANGE, NAMESPACE, POD, PRIORITY, RUNTIME_CLASS, Document, Kind, kind_of
+from phalanx.model.kinds import (
+    GROUP_KINDS,
+    LIMIT_RANGE,
+    NAMESPACE,
+    POD,
+    PRIORITY,
+    RUNTIME_CLASS,
+    STORAGE_CLASS,
+    VOLUME_CLAIM,
+    Document,
+    Kind,
+    kind_of,
+    object_key,
+)
 from phalanx.store import admission
+from phalanx.store.missing_references import MissingReference, Naming, gathered
 
-READ = (NAMESPACE, PRIORITY, LIMIT_RANGE, RUNTIME_CLASS)
+READ = (NAMESPACE, PRIORITY, LIMIT_RANGE, RUNTIME_CLASS, STORAGE_CLASS)
 """Kinds that decide how others are completed."""
+DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 NOT_UNDERSTOOD = (TypeError, AttributeError, KeyError, ValueError)
 """What comes of completing an object of which not even the outlines are right."""
 
@@ -30,10 +46,28 @@ class ClusterObjects(Protocol):
 def completed(kind: Kind, document: Document, objects: ClusterObjects) -> Document:
     """Return a new object as it is stored, before it is checked."""
     made: Document = completed_pod(document, objects) if kind is POD else document
+    if kind is VOLUME_CLAIM:
+        made = completed_claim(document, objects)
     if not admission.has_rules(kind, is_new=True):
         return made
     name = str(made["metadata"].get("namespace") or "default")
     return admission.completed_by_rules(kind, made, objects.find(NAMESPACE, "", name) if kind.is_namespaced else None)
+
+
+def completed_claim(claim: Document, objects: ClusterObjects) -> Document:
+    """Return a volume claim that names no class with the default class of the cluster; an empty name asks for none."""
+    spec = claim.get("spec") or {}
+    if spec.get("storageClassName") is not None or LEGACY_CLASS in ((claim.get("metadata") or {}).get("annotations") or {}):
+        return claim
+    defaults = [item for item in objects.within(STORAGE_CLASS) if _is_default(item)]
+    if not defaults:
+        return claim
+    newest = max(defaults, key=lambda item: (str(item["metadata"].get("creationTimestamp") or ""), _name(item)))
+    return {**claim, "spec": {**spec, "storageClassName": _name(newest)}}
+
+
+def _is_default(storage_class: Document) -> bool:
+    return ((storage_class.get("metadata") or {}).get("annotations") or {}).get(DEFAULT_CLASS) == "true"
 
 
 class ManifestObjects:
@@ -41,9 +75,9 @@ class ManifestObjects:
 
     def __init__(self, documents: Iterable[Any]) -> None:  # Any: as found in a file
         """Keep what is needed; what is no such object is left to others."""
-        self.unknown_classes: Counter[str] = Counter()
-        """How many pods name each priority class that is not among the objects."""
-        self.unknown_group_classes: Counter[str] = Counter()
+        self._classes_of_pods: list[Naming] = []
+        """Priority classes that are not among the objects, and the pods that name them."""
+        self._classes_of_groups: list[Naming] = []
         """The same of PodGroups."""
         self._items: dict[Kind, list[Document]] = {kind: [] for kind in READ}
         for document in documents:
@@ -75,7 +109,7 @@ class ManifestObjects:
         spec = group.get("spec")
         name = spec.get("priorityClassName") if isinstance(spec, Mapping) and spec.get("priority") is None else None
         if isinstance(name, str) and name and name not in SYSTEM_CLASSES and self.find(PRIORITY, "", name) is None:
-            self.unknown_group_classes[name] += 1
+            self._classes_of_groups.append((PRIORITY.kind, name, f"PodGroup {object_key(group)}"))
 
     def _completed(self, kind: Kind, document: Document) -> Document:
         """Complete an object; a pod whose priority class is missing has priority 0, as its class may be in the cluster."""
@@ -84,17 +118,12 @@ class ManifestObjects:
         try:
             return completed(kind, document, self)
         except Forbidden:
-            self.unknown_classes[document["spec"]["priorityClassName"]] += 1
+            self._classes_of_pods.append((PRIORITY.kind, document["spec"]["priorityClassName"], f"Pod {object_key(document)}"))
             return completed(kind, {**document, "spec": {**document["spec"], "priority": 0}}, self)
 
-    def notes(self) -> Iterator[str]:
-        """Say in a sentence each what was missing."""
-        for name, count in sorted(self.unknown_classes.items()):
-            pods = "1 pod, whose" if count == 1 else f"{count} pods, whose"
-            yield f"there is no PriorityClass {name!r} in the input; it is named by {pods} priority is 0"
-        for name, count in sorted(self.unknown_group_classes.items()):
-            groups = "1 PodGroup, which has" if count == 1 else f"{count} PodGroups, which have"
-            yield f"there is no PriorityClass {name!r} in the input; it is named by {groups} the default priority"
+    def missing(self) -> list[MissingReference]:
+        """Return the priority classes that are missing, those of pods before those of PodGroups."""
+        return [*gathered(sorted(self._classes_of_pods)), *gathered(sorted(self._classes_of_groups))]
 
 
 def known_kind(document: Any) -> Kind | None:

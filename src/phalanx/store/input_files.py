@@ -8,8 +8,9 @@ Nothing here is fatal before everything was read: broken objects are gathered an
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,21 @@ from phalanx.dialects.documents import Located, documents_in
 from phalanx.dialects.queue_usage import history
 from phalanx.errors import ConfigError, PhalanxError, SnapshotError
 from phalanx.explain.reason_text import counted
-from phalanx.model.kinds import object_key
+from phalanx.manifests.permissions import kinds_listed
+from phalanx.model.kinds import PRIORITY, object_key
 from phalanx.model.queue_usage import QueueHistory
 from phalanx.session.policy import Policy
 from phalanx.state.hypernode_problems import hypernode_problems
 from phalanx.state.snapshot import Snapshot
 from phalanx.store.completion import ManifestObjects, known_kind
+from phalanx.store.listed_cluster import ListedCluster
+from phalanx.store.missing_references import (
+    DOES_NOT_EXIST,
+    NOT_IN_INPUT,
+    MissingReference,
+    missing_references,
+    sentences,
+)
 from phalanx.store.snapshot_command import SNAPSHOT_COMMAND
 from phalanx.store.unknown_fields import unknown_fields
 from phalanx.store.value_rules import refuse_values
@@ -65,7 +75,8 @@ def read_objects(path: str) -> Iterator[Located]:
             found_any = True
             yield from _items(document)
     if not found_any:
-        hint = f"; a snapshot of a cluster is printed by: {SNAPSHOT_COMMAND}" if path == STDIN else ""
+        own = "'phalanx schedule --context NAME' reads a live cluster itself"
+        hint = f"; {own}, and a snapshot of one is printed by: {SNAPSHOT_COMMAND}" if path == STDIN else ""
         raise SnapshotError(f"{'stdin' if path == STDIN else path}: no objects in it{hint}")
 
 
@@ -109,7 +120,7 @@ class Intake:
     complete: list[dict[str, Any]] = field(default_factory=list)
     """The same, as the API server would store it."""
     skipped: Counter[str] = field(default_factory=Counter)
-    """How many objects of each kind no session reads, as "Deployment.apps"."""
+    """How many objects there are of each kind that decides nothing, as "Ingress.networking.k8s.io"."""
     problems: list[str] = field(default_factory=list)
     refused: list[tuple[str, str]] = field(default_factory=list)
     """Objects that cannot be understood, as "PodGroup research/train", each with its place and what is wrong."""
@@ -117,22 +128,30 @@ class Intake:
     """Where each object that has a name was found, by API group, kind and name."""
     unknown: dict[str, list[Placed]] = field(default_factory=dict)
     """Objects with fields that their kinds do not have, by what the API server says of it."""
+    live: ListedCluster | None = None
+    """What was read from an API server, if anything was."""
     _index: dict[str, int] = field(default_factory=dict)
 
-    def enter(self, place: str, document: dict[str, Any]) -> None:
-        """Enter an object into the cluster; one that cannot be understood is refused."""
+    @property
+    def now(self) -> float:
+        """The time by the clock of the cluster, which may be a virtual one; without one by that of the machine."""
+        return datetime.now(UTC).timestamp() if self.live is None else self.live.now
+
+    def enter(self, place: str, document: dict[str, Any], *, is_stored: bool = False) -> None:
+        """Enter an object into the cluster; one that cannot be understood is refused. What a server shows has no unknown fields."""
         whole = document if self.defaults is None else self.defaults.complete(document)
         try:
             is_known = self._put(whole)
         except PhalanxError as problem:
             self.refused.append((describe(document), f"{place}: {problem}"))
             return
-        self._look_for_unknown_fields((place, document))
+        if not is_stored:
+            self._look_for_unknown_fields((place, document))
         if self._is_again((place, document), whole):
             return
         self.documents.append((place, document))
         self.complete.append(whole)
-        if not is_known:
+        if not is_known and known_kind(document) not in kinds_listed():
             self.skipped[f"{document['kind']}.{_group(document)}".rstrip(".")] += 1
 
     def _look_for_unknown_fields(self, placed: Placed) -> None:
@@ -181,8 +200,20 @@ class Intake:
 
     def notes(self) -> Iterator[str]:
         """Say in a sentence each what is missing or there twice."""
+        yield from self.live.notes() if self.live is not None else ()
         yield from self.duplicates()
-        yield from self.defaults.notes() if self.defaults is not None else ()
+        yield from sentences(self.defaults.missing() if self.defaults is not None else (), self.absent)
+
+    @property
+    def absent(self) -> str:
+        """How to say that something is not there."""
+        return NOT_IN_INPUT if self.live is None else DOES_NOT_EXIST
+
+    def missing(self, snapshot: Snapshot) -> list[MissingReference]:
+        """Return what objects refer to and is not there."""
+        classes = self.defaults.missing() if self.defaults is not None else []
+        hidden = () if self.live is None else self.live.problems
+        return [*classes, *missing_references(snapshot, self.complete, hidden)]
 
     def refuse_problems(self) -> None:
         """Raise if anything was broken: one sentence for one object, a list of the first few for many."""
@@ -239,12 +270,19 @@ def _type_name(value: object) -> str:
     return names.get(type(value), type(value).__name__)
 
 
-def take_in(paths: Iterable[str], cluster: ObjectCluster | None = None, *, goes_on: bool = False) -> Intake:
-    """Read every path into one cluster; refuse the whole if anything is broken, or go on without broken objects."""
+def take_in(
+    paths: Iterable[str], cluster: ObjectCluster | None = None, *, goes_on: bool = False, live: ListedCluster | None = None
+) -> Intake:
+    """Read every path into one cluster; refuse the whole if anything is broken, or go on without broken objects.
+
+    Objects of a live cluster come first: a file that has one of them replaces it.
+    """
     problems: list[str] = []
-    found = list(_objects(paths, problems))
-    defaults = ManifestObjects(document for _, document in found)
-    intake = Intake(cluster or ObjectCluster(), defaults, problems=problems)
+    found, listed = list(_objects(paths, problems)), [] if live is None else live.documents
+    defaults = ManifestObjects([*listed, *(document for _, document in found)])
+    intake = Intake(cluster or ObjectCluster(), defaults, problems=problems, live=live)
+    for document in listed:
+        intake.enter(live.server if live else "", document, is_stored=True)
     for place, document in found:
         intake.enter(place, document)
     if intake.problems or not goes_on:
@@ -269,11 +307,13 @@ def refuse_broken(documents: Iterable[Placed], problems: list[str]) -> None:
     intake.refuse_problems()
 
 
-def notes_on(intake: Intake, snapshot: Snapshot) -> Iterator[str]:
-    """Say in a sentence each what was left out and may surprise."""
+def notes_on(intake: Intake, snapshot: Snapshot, missing: Sequence[MissingReference] | None = None) -> Iterator[str]:
+    """Say in a sentence each what was left out and may surprise; `missing` is what the intake misses, if that is known already."""
     yield from intake.notes()
-    if intake.skipped:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(intake.skipped.items()))
+    found = intake.missing(snapshot) if missing is None else missing
+    yield from sentences([item for item in found if item.kind != PRIORITY.kind], intake.absent)
+    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(intake.skipped.items()))
+    if kinds:
         yield f"skipped what a session does not read: {kinds}"
     for name, text in hypernode_problems(snapshot.hypernodes, snapshot.nodes).items():
         yield f"HyperNode {name}: {text}"

@@ -7,6 +7,7 @@ from typing import Any
 
 from phalanx.dialects.group_references import first_named
 from phalanx.manifests.definitions import AGE, DEFINITIONS, PrinterColumn
+from phalanx.model.duration import age_text
 
 Document = Mapping[str, Any]
 
@@ -39,13 +40,7 @@ def age(since: str, now: float) -> str:
     """Return how long ago a time was: 45s, 12m, 3h20m, 5d."""
     if not since:
         return "<unknown>"
-    seconds = max(int(now - datetime.fromisoformat(since).timestamp()), 0)
-    if seconds < 120:
-        return f"{seconds}s"
-    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
-    if minutes < 120:
-        return f"{minutes}m"
-    return f"{hours}h{minutes % 60}m" if hours < 10 else f"{hours}h" if hours < 48 else f"{days}d"
+    return age_text(now - datetime.fromisoformat(since).timestamp())
 
 
 def _pod_status(pod: Document) -> str:

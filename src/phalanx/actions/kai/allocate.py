@@ -41,7 +41,7 @@ class KaiAllocateAction:
         """Place what the job needs next; where it can do without the sub-groups that found no place, it goes on with others."""
         without: set[str] = set()
         while tasks := next_tasks(session, gang, without=without):
-            session.trace.note(JobTried, gang.key, gang.gang.queue, self.name, len(tasks))
+            session.trace.note(JobTried, gang.key, gang.gang.queue, self.name, len(tasks), len(session.decisions.binds))
             if not self._has_quota(session, gang, tasks):
                 return False
             if self._place(session, placer, gang, tasks):

@@ -6,6 +6,15 @@ from functools import partial
 
 from phalanx.actions.kai.failed_jobs import FailedJobs
 from phalanx.actions.kai.job_order import JobLine, WaitingOrder, waiting_jobs
+from phalanx.actions.kai.no_victims import (
+    ENOUGH_MOVED,
+    IN_OTHER_QUEUE,
+    IN_SAME_QUEUE,
+    NOT_LOWER,
+    TOO_YOUNG,
+    FailedSearch,
+    SteadyJobs,
+)
 from phalanx.actions.kai.solver import Solver, displaced, gone
 from phalanx.actions.kai.victim_order import JobVictims, VictimLine, VictimOrder, holders
 from phalanx.kai.amounts import Figures
@@ -18,9 +27,9 @@ from phalanx.kai.stamps import stamp_staleness
 from phalanx.kubernetes.shared_gpus import SharedGpus
 from phalanx.session.arguments import Arguments
 from phalanx.session.session import Session
-from phalanx.session.trace_searches import JobLeft, JobNotTried, JobSpared, JobTried
+from phalanx.session.trace_searches import JobLeft, JobNotTried, JobSpared, JobTried, NoVictimsFound
 from phalanx.state.gang_state import GangState, TaskState
-from phalanx.state.verdict import Verdict
+from phalanx.state.verdict import YES, Verdict
 
 
 class _SearchAction:
@@ -35,6 +44,7 @@ class _SearchAction:
         """Try every waiting job in order."""
         line = JobLine(session, waiting_jobs(session, self.name))
         order, waiting = VictimOrder(session, _possible_victims(session)), WaitingOrder(session)
+        self._steady = SteadyJobs(session)
         failed = FailedJobs(session, partial(_possible_victims, session), waiting)
         while (gang := line.pop()) is not None:
             reason = self.why_not_tried(session, gang)
@@ -71,6 +81,7 @@ class _SearchAction:
     def solve(self, session: Session, gang: GangState, order: VictimOrder, waiting: WaitingOrder) -> bool:
         """Search victims for one job and commit the scenario that works; tell whether one did."""
         self.prepare(session, gang)
+        self._stays: dict[str, GangState] = {}
         session.trace.note(JobTried, gang.key, gang.gang.queue, self.name, len(next_tasks(session, gang)))
         solver = Solver(session, gang, self.name, lambda task: self.message(gang, task), waiting)
         statement = solver.solve(
@@ -80,7 +91,7 @@ class _SearchAction:
             lambda units, tasks: self._why_unfair(session, gang, units, tasks),
         )
         if statement is None:
-            gang.verdicts.append(Verdict.refuse(self.name, "NoVictims", f"no victims for {self.name}"))
+            self._record_no_victims(session, gang, order, solver.refusal)
             session.trace.note(JobLeft, gang.key, self.name, "no scenario works")
             return False
         statement.commit()
@@ -94,13 +105,26 @@ class _SearchAction:
             return False
         reason = self.why_spared(session, gang, victim) or self._why_protected(session, gang, victim)
         if reason:
+            self._stays.setdefault(reason, victim)
             session.trace.note(JobSpared, gang.key, victim.key, self.name, reason)
         return not reason
+
+    def _record_no_victims(self, session: Session, gang: GangState, order: VictimOrder, refusal: str) -> None:
+        """Leave on a job why its search was in vain: why the last scenario was refused, or why nobody may give."""
+        search = FailedSearch(session, gang, self.name, self._steady, self.queues(session, gang, order))
+        cause = search.cause(self._stays, self.unfair() if refusal else YES, refusal)
+        gang.verdicts.append(search.verdict(cause))
+        if session.trace.wants(NoVictimsFound.at_level, gang.key):
+            search.note(cause, lambda victim: self.why_spared(session, gang, victim) or self._why_protected(session, gang, victim))
+
+    def unfair(self) -> Verdict:
+        """Return what was unfair about the last scenario, if that was it."""
+        return YES
 
     def _why_protected(self, session: Session, gang: GangState, victim: GangState) -> str:
         runtime = self._min_runtime(session)
         is_free = runtime is None or is_elastic(victim) or not runtime.protects(gang, victim, self.name)
-        return "" if is_free else "it has not run for its minimum runtime"
+        return "" if is_free else TOO_YOUNG
 
     def _why_unfair(self, session: Session, gang: GangState, units: list[JobVictims], tasks: list[TaskState]) -> str:
         """Judge a scenario; jobs that have just started keep their core where it is."""
@@ -146,7 +170,7 @@ class ConsolidationAction(_SearchAction):
         if self._most < 0 or victim.key in self._moved:
             return ""
         if len(self._moved) > self._most:
-            return "maxConsolidationPreemptees jobs are moved already"
+            return ENOUGH_MOVED
         self._moved.add(victim.key)
         return ""
 
@@ -177,8 +201,8 @@ class KaiPreemptAction(_SearchAction):
     def why_spared(self, session: Session, gang: GangState, victim: GangState) -> str:
         """Let jobs of the same queue give that have a strictly lower priority."""
         if victim.gang.queue != gang.gang.queue:
-            return "it is in another queue"
-        return "" if victim.gang.priority < gang.gang.priority else "its priority is not lower"
+            return IN_OTHER_QUEUE
+        return "" if victim.gang.priority < gang.gang.priority else NOT_LOWER
 
     def message(self, gang: GangState, task: TaskState) -> str:
         """Return the message of the eviction, in KAI's words."""
@@ -211,7 +235,7 @@ class KaiReclaimAction(_SearchAction):
 
     def why_spared(self, session: Session, gang: GangState, victim: GangState) -> str:
         """Let jobs of other queues give."""
-        return "" if victim.gang.queue != gang.gang.queue else "it is in the same queue"
+        return "" if victim.gang.queue != gang.gang.queue else IN_SAME_QUEUE
 
     def prepare(self, session: Session, gang: GangState) -> None:
         """Keep what queues hold now: fairness is judged by the state in which the search begins."""
@@ -219,6 +243,11 @@ class KaiReclaimAction(_SearchAction):
         assert shares is not None, "no job searches without shares"
         self._shares, self._allocations_at_start = shares, shares.tree.allocations()
         self._reclaimer_at_start = _reclaimer(shares, gang)
+        self._unfair = YES
+
+    def unfair(self) -> Verdict:
+        """Return why the victims' queues may not lose what the last scenario took from them."""
+        return self._unfair
 
     def why_unfair(self, session: Session, units: list[JobVictims], tasks: list[TaskState]) -> str:
         """Say why the victims' queues may not lose this; tasks that are only moved count as no loss, unless an option says so."""
@@ -231,7 +260,8 @@ class KaiReclaimAction(_SearchAction):
         if self._reclaimer_at_start is None:
             return "the queue of the job has no share"
         reclaimer = replace(self._reclaimer_at_start, chunk=self._shares.chunk(tasks))
-        return victims_verdict(reclaimer, released, self._allocations_at_start, multiplier=self._shares.multiplier).message
+        self._unfair = victims_verdict(reclaimer, released, self._allocations_at_start, multiplier=self._shares.multiplier)
+        return self._unfair.message
 
     def message(self, gang: GangState, task: TaskState) -> str:
         """Return the message of the eviction, in KAI's words."""

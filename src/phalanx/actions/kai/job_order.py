@@ -19,7 +19,9 @@ from phalanx.kai.shares import QueueShare
 from phalanx.model.task import GangKey
 from phalanx.model.task_status import Status
 from phalanx.session.hooks import SortKey
+from phalanx.session.plugin_trace import note_line
 from phalanx.session.session import Session
+from phalanx.session.trace_events import GangsAhead
 from phalanx.session.trace_searches import JobNotTried
 from phalanx.state.gang_state import GangState
 from phalanx.state.verdict import Verdict
@@ -33,6 +35,8 @@ def waiting_jobs(session: Session, action: str) -> list[GangState]:
     shares = session.read_state(FairShares)
     jobs = [gang for gang in session.gangs.values() if _is_waiting(gang) and (shares is None or shares.tree.leaf(gang.gang.queue))]
     jobs = [gang for gang in jobs if _may_be_tried(session, gang, action)]
+    if action == "allocate" and session.trace.level >= GangsAhead.at_level:
+        note_line(session, jobs)
     depth = _depth(session, action)
     return jobs if depth < 0 else _first_ones(session, jobs, action, depth)
 

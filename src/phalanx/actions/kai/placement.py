@@ -68,7 +68,8 @@ class Placer:
             return True
         for subset in self._session.node_subsets(gang, name, below, offered):
             if subset.refusal:
-                self._note_domain(partial(DomainRefused, reason=subset.refusal), gang, name, subset)
+                refused = partial(DomainRefused, reason=subset.refusal, placed=subset.room, needed=len(below))
+                self._note_domain(refused, gang, name, subset)
             elif self._place_in(gang, name, below, statement, subset):
                 return True
         return False
@@ -82,7 +83,9 @@ class Placer:
         if self._place_parts(gang, name, tasks, statement, subset.nodes):
             return True
         if subset.domain:
-            self._note_domain(partial(DomainLeft, reason=self._how_far(tasks, statement, mark)), gang, name, subset)
+            placed = sum(len(operation.tasks) for operation in statement.operations[mark:])
+            left = partial(DomainLeft, reason=_how_far(tasks, placed), placed=placed, needed=len(tasks))
+            self._note_domain(left, gang, name, subset)
         del self._chosen[known:]
         statement.rollback(mark)
         return False
@@ -90,11 +93,6 @@ class Placer:
     def _note_domain(self, kind: Callable[..., TraceEvent], gang: GangState, part: str, subset: NodeSubset) -> None:
         domain = subset.domain + (f" with its part {part}" if part else "")
         self._session.trace.note(kind, gang=gang.key, domain=domain, is_trial=self._pipelines_only)
-
-    def _how_far(self, tasks: list[TaskState], statement: Statement, mark: int) -> str:
-        placed = sum(len(operation.tasks) for operation in statement.operations[mark:])
-        error = next((task.error for task in tasks if task.error is not None), "")
-        return f"{placed} of {len(tasks)} task(s) have a node; {error.text if isinstance(error, FitError) else error}"
 
     def _place_parts(self, gang: GangState, name: str, tasks: list[TaskState], statement: Statement, nodes: Mask) -> bool:
         policies = gang.gang.subgroups
@@ -155,6 +153,11 @@ class Placer:
             task.error = error()
         if self._session.trace.wants(4 if self._pipelines_only else 3, task.gang.key):
             self._session.trace.note(TaskWithoutNode, task.gang.key, task.task.key, error().text, is_trial=self._pipelines_only)
+
+
+def _how_far(tasks: list[TaskState], placed: int) -> str:
+    error = next((task.error for task in tasks if task.error is not None), "")
+    return f"{placed} of {len(tasks)} task(s) have a node; {error.text if isinstance(error, FitError) else error}"
 
 
 def note_no_places(session: Session, gang: GangState, action: str, tasks: list[TaskState]) -> None:

@@ -66,6 +66,8 @@ class Solver:
         """Prepare for a job; `message` says why a task has to go, `waiting` holds all jobs that wait."""
         self._session, self._gang, self._action, self._message, self._waiting = session, gang, action, message, waiting
         self._placer = Placer(session, pipelines_only=True)
+        self.refusal = ""
+        """Why the last scenario was refused; empty before the first."""
 
     def solve(self, make_line: Callable[[], VictimLine], judge: Judge) -> Statement | None:
         """Return a statement that places the job, still to be committed; None when no scenario works.
@@ -103,6 +105,7 @@ class Solver:
             potential.append(unit)
             self._note(VictimsProposed, [unit])
             if not self._could_work(tasks, [*recorded, *potential]):
+                self.refusal = TOO_FEW_GPUS
                 self._note(partial(ScenarioRefused, reason=TOO_FEW_GPUS, is_trial=True), [*recorded, *potential])
                 continue
             if statement := self._simulate(tasks, recorded, potential, judge):
@@ -166,6 +169,7 @@ class Solver:
             reason = judge(units, tasks) if self._place_everybody(tasks, units, statement, offered) else NO_PLACE
             if not reason:
                 return statement
+            self.refusal = reason
             self._note(partial(ScenarioRefused, reason=reason, is_trial=True), units)
             statement.rollback(mark)
         statement.discard()

@@ -124,7 +124,8 @@ def mpi(chain: OwnerChain) -> Grouping:
     """Group an MPIJob; a launcher that is made when all workers are ready counts once it is there."""
     spec = read(chain.head, TrainingJob).spec
     specs = _replica_specs(chain, spec, "mpiReplicaSpecs", roles=("Launcher", "Worker"), needed=("Launcher",))
-    minimum = sum(each.count for each in specs.values())
+    # Both operators make no workers where their number is missing, though every other role has one by default.
+    minimum = sum(each.count for role, each in specs.items() if role == "Launcher" or each.replicas)
     if spec.launcher_creation_policy == WAITS_FOR_WORKERS and not _has_launcher(chain):
         minimum -= specs["Launcher"].count
     return one_group(chain, minimum=max(minimum, 1))

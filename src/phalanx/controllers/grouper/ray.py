@@ -56,9 +56,9 @@ class WorkerGroup(Read):
         """Return how many pods have to start together: the least, else all that Ray's operator makes between its bounds."""
         if self.suspend or self.suspended:
             return 0
-        wanted, least = self.replicas or 0, self.min_replicas or 0
+        wanted = self.min_replicas or self.replicas or 0
         most = wanted if self.max_replicas is None else self.max_replicas
-        return (least or min(wanted, most)) * (1 if self.num_of_hosts is None else self.num_of_hosts)
+        return min(wanted, most) * (1 if self.num_of_hosts is None else self.num_of_hosts)
 
 
 class ClusterSpec(Read):

@@ -89,7 +89,7 @@ RULES = (
     GroupingRule(
         (("ray.io", "RayCluster"),),
         ray.cluster,
-        "one group; the head, and `minReplicas`, else `replicas` up to `maxReplicas`, times `numOfHosts` of each worker"
+        "one group; the head, and `minReplicas`, else `replicas`, up to `maxReplicas`, times `numOfHosts` of each worker"
         " group that is not suspended; parts `headgroup` and one for each worker group; the pod that empties Redis after a"
         " cluster was deleted (label `ray.io/node-type: redis-cleanup`) has a group of its own",
         reads_spec=True,

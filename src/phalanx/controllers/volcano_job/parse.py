@@ -32,7 +32,7 @@ from phalanx.dialects.kinds.volcano_jobs import (
 )
 from phalanx.dialects.pod_defaults import with_implied_requests
 from phalanx.dialects.pods import pod_request
-from phalanx.dialects.schema import ShapeSpec
+from phalanx.dialects.schema import Read, ShapeSpec, Strings
 from phalanx.errors import SnapshotError
 from phalanx.model.duration import seconds_of
 from phalanx.model.kinds import Document
@@ -93,6 +93,7 @@ def _task(read: JobTask, number: int) -> ParsedTask:
     where, replicas = f"spec.tasks[{number}]", 1 if read.replicas is None else read.replicas
     partition = None if read.partition_policy is None else _partition(read.partition_policy, replicas, f"{where}.partitionPolicy")
     implied = partition.minimum * partition.size if partition is not None and partition.minimum else replicas
+    _check_metadata(read.template or {}, f"{where}.template")
     after = read.depends_on
     if after is not None and (after.iteration or "") not in ITERATIONS:
         raise SnapshotError(f"{where}.dependsOn.iteration: {after.iteration!r} is unknown; write 'any' or 'all'")
@@ -104,6 +105,20 @@ def _task(read: JobTask, number: int) -> ParsedTask:
         is_one_enough=after is not None and after.iteration == "any", topology_policy=read.topology_policy or "",
         most_retries=read.max_retry or DEFAULT_RETRIES, partition=partition,
     )  # fmt: skip
+
+
+class TemplateMeta(Read):
+    """The metadata of a template of pods, as far as pods get it."""
+
+    labels: Strings = None
+    annotations: Strings = None
+
+
+def _check_metadata(template: Document, where: str) -> None:
+    try:
+        msgspec.convert(template.get("metadata") or {}, TemplateMeta)
+    except msgspec.ValidationError as problem:
+        raise SnapshotError(f"{where}.metadata.{readable(problem)}") from problem
 
 
 def _request(template: Document, where: str) -> Resources:

@@ -35,6 +35,7 @@ from phalanx.session.amounts import (
     requested_rows,
     room_or_reason,
     short_of,
+    within_share,
 )
 from phalanx.session.arguments import Arguments
 from phalanx.session.policy import PluginPolicy
@@ -205,7 +206,8 @@ class CapacityPlugin:
                 break
             if self._deserves(session, account, request):
                 return YES
-        return Verdict.refuse(self.name, "QueueQuotaExceeded", f"queue {queue.name} has all it deserves", queue=queue.name)
+        account, space = self._accounts[queue.name], session.snapshot.space
+        return short_of(self.name, queue.name, account.deserved, account.allocated, request, space, "it deserves")
 
     def _deserves(self, session: Session, account: Account, request: Vector) -> bool:
         rows = requested_rows(request, session.snapshot.space)
@@ -235,6 +237,15 @@ class CapacityPlugin:
         walk = ReclaimWalk(self._accounts, self._accounts[preemptor.gang.gang.queue], 0, session)
         near = [task for task in candidates if self._fault(task.gang.gang.queue).ok and walk.shares_resources(task, preemptor)]
         return [task for task in near if walk.takes(task)]
+
+    def why_protected(self, session: Session, preemptor: TaskState, victim: TaskState) -> Verdict:
+        """Say what the queue of a victim has and deserves, or that it holds nothing of what is asked for."""
+        account, space = self._accounts[victim.gang.gang.queue], session.snapshot.space
+        walk = ReclaimWalk(self._accounts, self._accounts[preemptor.gang.gang.queue], 0, session)
+        if not walk.shares_resources(victim, preemptor):
+            return Verdict.refuse(self.name, "NothingInCommon", "holds nothing of what is asked for")
+        request = self._request(session, victim.task.shape)
+        return within_share(self.name, account.queue.name, account.allocated, account.deserved, request, space)
 
     def queue_surplus(self, session: Session, queue: Queue) -> Vector:
         """Return what the queue has beyond what it deserves; without bound for a resource of which it deserves nothing."""

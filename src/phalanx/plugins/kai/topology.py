@@ -20,6 +20,7 @@ from phalanx.session.arguments import Arguments
 from phalanx.session.node_subset import NodeSubset
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
+from phalanx.session.trace_searches import UNCOUNTED
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.verdict import Verdict
 
@@ -112,15 +113,21 @@ def _tree(session: Session, constraint: TopologyConstraint) -> LabelTree | None:
     return session.snapshot.surroundings.label_trees.get(constraint.topology)
 
 
+def _levels(constraint: TopologyConstraint) -> list[str]:
+    """Return the levels that a constraint names, each once."""
+    return [level for level in dict.fromkeys((constraint.required_level, constraint.preferred_level)) if level]
+
+
 def _levels_exist(constraint: TopologyConstraint, tree: LabelTree) -> bool:
-    return all(level in tree.levels for level in (constraint.required_level, constraint.preferred_level) if level)
+    return all(level in tree.levels for level in _levels(constraint))
 
 
 def _no_tree(constraint: TopologyConstraint, tree: LabelTree | None) -> Verdict:
     if tree is None:
         return Verdict.refuse("topology", "TopologyNotFound", f"Requested topology {constraint.topology} does not exist")
-    known = ", ".join(tree.levels)
-    return Verdict.refuse("topology", "LevelNotFound", f"topology {tree.name} has no such level; its levels are: {known}")
+    unknown = " and ".join(repr(level) for level in _levels(constraint) if level not in tree.levels)
+    message = f"topology {tree.name} has no level {unknown}; its levels are: {', '.join(tree.levels)}"
+    return Verdict.refuse("topology", "LevelNotFound", message)
 
 
 def _build(session: Session, tree: LabelTree) -> Domain:
@@ -183,9 +190,15 @@ class _Search:
 
     def refused(self, offered: Mask, found: list[Domain]) -> list[NodeSubset]:
         """Return the domains that are allowed and were not found, each with the reason, for the trace."""
-        start, known = self._start(offered), set(map(id, found))
-        domains = self._allowed(start) if self._fits(start) else [start]
-        return [NodeSubset(each.nodes, self.name(each), self._why_not(each, offered)) for each in domains if id(each) not in known]
+        known, domains = set(map(id, found)), self._allowed(self._start(offered))
+        return [
+            NodeSubset(each.nodes, self.name(each), self._why_not(each, offered), self._count(each))
+            for each in domains if id(each) not in known
+        ]  # fmt: skip
+
+    def _count(self, domain: Domain) -> int:
+        """Return how many of the tasks have room in a domain, if they are alike."""
+        return min(int(self._room[domain.nodes].sum()), self._ask_.count) if self._ask_.is_uniform else UNCOUNTED
 
     def _why_not(self, domain: Domain, offered: Mask) -> str:
         if self._fits(domain):

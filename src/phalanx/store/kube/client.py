@@ -22,7 +22,7 @@ from yarl import URL
 from phalanx.errors import Unreachable
 from phalanx.model.kinds import EVENT, POD, Document, Kind, kind_at, kind_of
 from phalanx.store import patches
-from phalanx.store.api_client import Change, Listing
+from phalanx.store.api_client import Change, Listing, ListingPage
 from phalanx.store.kube import fields_read as needed
 from phalanx.store.kube.credentials import Credential, Credentials, FixedCredentials
 from phalanx.store.paths import ResourcePath
@@ -93,15 +93,26 @@ class Client:
 
     async def list(self, kind: Kind, namespace: str = "", *, labels: str = "", fields: str = "", page: int = PAGE) -> Listing:
         """Return the objects of a kind, in one namespace or in all; requested in pages of this size."""
-        query = {"labelSelector": labels, "fieldSelector": fields, "limit": str(page)}
         items: list[dict[str, Any]] = []
+        version = ""
+        async for found in self.pages(kind, namespace, labels=labels, fields=fields, page=page):
+            items += found.items
+            version = found.version
+        return Listing(items, version)
+
+    async def pages(
+        self, kind: Kind, namespace: str = "", *, labels: str = "", fields: str = "", page: int = PAGE
+    ) -> AsyncGenerator[ListingPage, None]:
+        """Yield the objects of a kind page by page; all pages show the version of the first."""
+        query = {"labelSelector": labels, "fieldSelector": fields, "limit": str(page)}
+        own = {"apiVersion": self.served.get(kind, kind).api_version, "kind": kind.kind}
         while True:
             found = await self._page(kind, namespace, query)
-            own = {"apiVersion": self.served.get(kind, kind).api_version, "kind": kind.kind}
-            items += [{**own, **item} for item in found.items or ()]
+            items = [{**own, **item} for item in found.items or ()]
+            yield ListingPage(items, found.metadata.get("resourceVersion", ""), found.metadata.get("remainingItemCount") or 0)
             query["continue"] = found.metadata.get("continue", "")
             if not query["continue"]:
-                return Listing(items, found.metadata.get("resourceVersion", ""))
+                return
 
     async def _page(self, kind: Kind, namespace: str, query: Mapping[str, str]) -> "needed.ListAnswer[dict[str, Any]]":
         body = await self._send("GET", self._path(ResourcePath(kind, namespace)), query)

@@ -1,5 +1,6 @@
 """What is decoded of the objects that a server sends: of pods and nodes the fields that the scheduler reads, of all others
-everything but managedFields, the record of who has written which field, which is often half of an object.
+everything but managedFields, the record of who has written which field, which is often half of an object. BindRequests keep it,
+since it says when a binder last tried.
 
 The rest is skipped on the wire, and costs neither time nor memory. Objects that were read so must not be written back as a whole.
 """
@@ -10,7 +11,7 @@ from typing import Any, Generic, TypedDict, TypeVar
 
 import msgspec
 
-from phalanx.model.kinds import NODE, POD, Kind
+from phalanx.model.kinds import BIND_REQUEST, NODE, POD, Kind
 
 RECORD = "managedFields"
 T = TypeVar("T")
@@ -68,6 +69,7 @@ class PodSpecParts(TypedDict, total=False):
     restartPolicy: Any
     imagePullSecrets: Any
     terminationGracePeriodSeconds: Any
+    activeDeadlineSeconds: Any
 
 
 class PodStatusParts(TypedDict, total=False):
@@ -136,6 +138,7 @@ _PAGES: Mapping[Kind | None, msgspec.json.Decoder[Any]] = MappingProxyType(
 _OBJECTS: Mapping[Kind | None, msgspec.json.Decoder[Any]] = MappingProxyType(
     {POD: msgspec.json.Decoder(PodParts), NODE: msgspec.json.Decoder(NodeParts)}
 )
+_RECORD_KEPT = frozenset({None, BIND_REQUEST})
 
 
 def read_page(kind: Kind | None, body: bytes) -> ListAnswer[dict[str, Any]]:
@@ -144,7 +147,7 @@ def read_page(kind: Kind | None, body: bytes) -> ListAnswer[dict[str, Any]]:
         found: ListAnswer[dict[str, Any]] = _PAGES[kind].decode(body)
         return found
     page = _WHOLE_PAGE.decode(body)
-    for item in () if kind is None else page.items or ():
+    for item in () if kind in _RECORD_KEPT else page.items or ():
         _drop_record(item)
     return page
 
@@ -159,7 +162,7 @@ def read_object(kind: Kind | None, body: bytes | msgspec.Raw) -> dict[str, Any]:
     found: dict[str, Any] = _OBJECTS.get(kind, _WHOLE).decode(body)
     if kind in _OBJECTS:
         return found
-    if kind is not None:
+    if kind not in _RECORD_KEPT:
         _drop_record(found)
     return found
 

@@ -1,0 +1,184 @@
+"""Expected starts for people and programs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from phalanx.cli import output
+from phalanx.explain.gang_rows import GangRow
+from phalanx.explain.reason_text import counted
+from phalanx.model.moment import moment_text
+from phalanx.sim.eta import Estimate, EtaQuestion, EtaRun
+from phalanx.sim.known_durations import Basis, KnownDuration
+from phalanx.sim.metrics import short_time
+
+MOST_NAMED = 3
+P50, P90 = 0.5, 0.9
+UNKNOWN, NEVER = "?", "-"
+TEXT_BY_BASIS = {
+    Basis.DEADLINE: "only a deadline is known for {names}: assumed to end at any time before it",
+    Basis.ASSUMED: "no duration is known for {names}: assumed as --assume says",
+}
+HEADER = ("GANG", "QUEUE", "WAITING", "STARTS", "AT", "BY", "AFTER")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The estimates, and what they were made from."""
+
+    question: EtaQuestion
+    rows: Sequence[GangRow]
+    estimates: Sequence[Estimate]
+    runs: Sequence[EtaRun]
+    seeds: int
+    row: GangRow | None = None
+    """The gang that was asked about; None for all that wait."""
+
+    @property
+    def is_good(self) -> bool:
+        """Tell whether everybody starts within the horizon in most of the simulations, or needs to start no more."""
+        if self.row is not None and not self.estimates:
+            return self.row.status.has_minimum
+        return all(found.by(P50) is not None for found in self.estimates)
+
+    @property
+    def row_by_gang(self) -> dict[str, GangRow]:
+        """Every gang as a session sees it."""
+        return {row.gang: row for row in self.rows}
+
+
+def write(answer: Answer, form: str) -> None:
+    """Write an answer in the form that was asked for; notes say what was assumed."""
+    if form != "table":
+        output.write_data(_data(answer), form)
+        return
+    if not answer.estimates:
+        click.echo(_nobody(answer))
+        return
+    click.echo("\n".join(_lines(answer, output.Terminal.of_stdout())))
+    for text in _notes(answer):
+        output.note(text)
+
+
+def _nobody(answer: Answer) -> str:
+    row = answer.row
+    if row is None:
+        return "No gang waits."
+    return (
+        f"{row.gang}: {row.status.value}; it does not wait."
+        if row.status.has_minimum
+        else f"{row.gang}: {row.why or row.status.value}"
+    )
+
+
+# --- table -----------------------------------------------------------------------------------------------------------------
+
+
+def _lines(answer: Answer, screen: output.Terminal) -> Iterator[str]:
+    cells = [_cells(found, answer) for found in sorted(answer.estimates, key=_place)]
+    widths = [max(map(len, column)) for column in zip(HEADER, *cells, strict=True)][:-1]
+    for line in (HEADER, *cells):
+        start = output.GAP.join(cell.ljust(width) for cell, width in zip(line, widths, strict=False))
+        yield from output.with_sentence(start, sum(widths) + len(output.GAP) * len(widths), line[-1], screen)
+    yield from ("", _summary(answer))
+
+
+def _summary(answer: Answer) -> str:
+    held, begun = len(answer.runs), moment_text(int(answer.question.now))
+    less = f" of {answer.seeds}, then the time was over" if held < answer.seeds else ""
+    return f"{counted(held, 'simulation')}{less}, each up to {short_time(answer.question.horizon)} from {begun}"
+
+
+def _place(found: Estimate) -> tuple[float, str]:
+    first = found.by(P50)
+    return float("inf") if first is None else first, found.gang
+
+
+def _cells(found: Estimate, answer: Answer) -> tuple[str, ...]:
+    row, now, first = answer.row_by_gang[found.gang], answer.question.now, found.by(P50)
+    since = answer.question.since.get(found.gang)
+    waiting = NEVER if since is None else short_time(max(now - since, 0.0))
+    none = UNKNOWN if found.unknown else NEVER
+    starts, clock = (none, none) if first is None else (f"in {short_time(round(first))}", _clock(now + first))
+    return found.gang, row.queue, waiting, starts, clock, _by(found, none), reason(found, row, answer.question)
+
+
+def _clock(moment: float) -> str:
+    return moment_text(int(moment)).replace("T", " ").removesuffix(":00Z").removesuffix("Z")[:16]
+
+
+def _by(found: Estimate, none: str) -> str:
+    last = found.by(P90)
+    return none if last is None else f"in {short_time(round(last))}"
+
+
+def reason(found: Estimate, row: GangRow, question: EtaQuestion) -> str:
+    """Say what a gang waits for: others that finish or are evicted, or what keeps it from starting at all."""
+    if found.unknown:
+        return f"unknown: {_names(found.unknown)} {_have(found.unknown)} no known duration"
+    if found.by(P50) is None:
+        return f"not within {short_time(question.horizon)}: {row.why}" if row.why else f"not within {short_time(question.horizon)}"
+    parts = [f"after {_names(found.after)} {_have(found.after)} finished" if found.after else ""]
+    parts += [f"evicts pods of {_names(found.evicts)}" if found.evicts else ""]
+    return "; ".join(filter(None, parts)) or ("at once" if not row.why else row.why)
+
+
+def _names(names: Sequence[str]) -> str:
+    shown, more = list(names[:MOST_NAMED]), len(names) - MOST_NAMED
+    if more > 0:
+        return f"{', '.join(shown)} and {more} more"
+    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+
+
+def _have(names: Sequence[str]) -> str:
+    return "has" if len(names) == 1 else "have"
+
+
+def _notes(answer: Answer) -> Iterator[str]:
+    """Say what is not known, and what was assumed instead."""
+    known = answer.question.durations
+    waiting = set(answer.question.gangs)
+    endless = sorted(key for key, found in known.items() if found.basis is Basis.UNKNOWN and key not in waiting)
+    if endless:
+        yield f"no duration is known for {_names(endless)}: assumed never to end; --assume 4h says otherwise"
+    for basis, text in TEXT_BY_BASIS.items():
+        gangs = sorted(key for key, found in known.items() if found.basis is basis)
+        if gangs:
+            yield text.format(names=_names(gangs))
+
+
+# --- data ------------------------------------------------------------------------------------------------------------------
+
+
+def _data(answer: Answer) -> dict[str, Any]:
+    question = answer.question
+    return {
+        "now": moment_text(int(question.now)), "horizonSeconds": question.horizon, "seeds": len(answer.runs),
+        "gangs": [_gang_data(found, answer) for found in sorted(answer.estimates, key=_place)],
+        "durations": {key: _duration_data(known, question.done.get(key)) for key, known in sorted(question.durations.items())},
+    }  # fmt: skip
+
+
+def _gang_data(found: Estimate, answer: Answer) -> dict[str, Any]:
+    row, now, since = answer.row_by_gang[found.gang], answer.question.now, answer.question.since.get(found.gang)
+    p50, p90 = found.by(P50), found.by(P90)
+    return {
+        "gang": found.gang, "queue": row.queue, "waitingSince": None if since is None else moment_text(int(since)),
+        "p50Seconds": p50, "p90Seconds": p90, "startsAt": _moment(now, p50), "startsBy": _moment(now, p90),
+        "startedIn": found.seeds_started, "after": list(found.after), "evicts": list(found.evicts),
+        "unknown": list(found.unknown), "why": row.why,
+    }  # fmt: skip
+
+
+def _moment(now: float, seconds: float | None) -> str | None:
+    return None if seconds is None else moment_text(int(now + seconds))
+
+
+def _duration_data(known: KnownDuration, done: float | None) -> Mapping[str, Any]:
+    median = known.median
+    return {
+        "from": known.basis.value, "source": known.source, "medianSeconds": median if known.values else None,
+        "deadlineSeconds": known.deadline if known.deadline < float("inf") else None, "doneSeconds": done,
+    }  # fmt: skip

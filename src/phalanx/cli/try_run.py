@@ -1,0 +1,95 @@
+"""What `phalanx try` does with its input: the cluster, the submission entered on trial, one session, and everything shown."""
+
+from collections import Counter
+from collections.abc import Iterator
+from time import monotonic
+
+import click
+
+from phalanx.cli import output
+from phalanx.cli.cluster_input import read_cluster
+from phalanx.cli.explanation_text import explanation_lines
+from phalanx.cli.grouping import grouped
+from phalanx.cli.remedy_output import lines_of_difference, lines_of_findings
+from phalanx.cli.session_time import session_time
+from phalanx.cli.try_ import TryOptions
+from phalanx.config.policies import DEFAULT_PROFILE, policy_of_profile
+from phalanx.config.schedulers import our_schedulers
+from phalanx.controllers.builtin import ControllerSettings
+from phalanx.dialects.cluster import ObjectCluster
+from phalanx.errors import SnapshotError
+from phalanx.explain.reason_text import counted
+from phalanx.live.catalogue import connected
+from phalanx.store.input_files import documents_of, policy_of_file
+from phalanx.store.submission import submitted
+from phalanx.whatif.submission_trial import SubmissionTrial, SubmittedGang, try_submission
+from phalanx.whatif.trial_cluster import TrialCluster
+
+INDENT = "  "
+MOST_PODS = 6
+"""Pods that are named beside a node."""
+
+
+def try_out(asked: TryOptions) -> bool:
+    """Try a submission and show what becomes of it; return whether all of it starts."""
+    at = None if asked.now is None else session_time(asked.now)
+    new = [document for _, document in documents_of(asked.files)]
+    policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
+    cluster = ObjectCluster(ignored_provisioners=policy.flags.ignored_provisioners, schedulers=our_schedulers(asked.names))
+    intake = read_cluster(asked.cluster_files, asked.reach, cluster)
+    now = intake.now if at is None else at
+    documents = grouped(intake, asked.names, now)
+    submission = submitted(new, documents, _settings(asked), now=now)
+    trial = TrialCluster(documents, cluster, connected(policy), now)
+    found = try_submission(trial, submission, clock=monotonic, budget_seconds=asked.timeout)
+    write(found, asked.form)
+    return found.starts
+
+
+def _settings(asked: TryOptions) -> ControllerSettings:
+    return ControllerSettings(schedulers=frozenset(asked.names)) if asked.names else ControllerSettings()
+
+
+def write(found: SubmissionTrial, form: str) -> None:
+    """Show what becomes of a submission."""
+    if form != "table":
+        output.write_data(found.document(), form)
+        return
+    for text in found.submission.problems:
+        output.note(text)
+    for name, text in found.submission.refused:
+        click.echo(f"{name} would be rejected: {text}")
+    if not found.gangs and not found.submission.refused:
+        raise SnapshotError("nothing to decide: what is submitted makes no pods now")
+    for gang in found.gangs:
+        click.echo("\n".join(_gang_lines(gang)))
+    if found.others:
+        click.echo("\n".join(lines_of_difference(found.others)))
+
+
+def _gang_lines(gang: SubmittedGang) -> Iterator[str]:
+    if gang.explanation is None:
+        yield f"{gang.key} is not known to any scheduler here"
+    elif gang.starts:
+        later = " once others have left" if gang.explanation.headline else ""
+        nodes = set(gang.node_by_pod.values())
+        yield f"{gang.key} would start{later}: {counted(len(gang.node_by_pod), 'pod')} on {counted(len(nodes), 'node')}"
+        yield from _node_lines(gang)
+        yield from _eviction_lines(gang)
+    else:
+        yield from explanation_lines(gang.explanation, output.Terminal.of_stdout())
+        yield from (INDENT + text for text in lines_of_findings(gang.findings))
+
+
+def _node_lines(gang: SubmittedGang) -> Iterator[str]:
+    for node in sorted(set(gang.node_by_pod.values())):
+        pods = [pod.partition("/")[2] for pod, place in gang.node_by_pod.items() if place == node]
+        more = len(pods) - MOST_PODS
+        shown = ", ".join(pods[:MOST_PODS]) + (f" and {more} more" if more > 0 else "")
+        yield f"{INDENT}on {node}: {shown}"
+
+
+def _eviction_lines(gang: SubmittedGang) -> Iterator[str]:
+    counts = Counter((item.task.gang or item.task.key, item.action) for item in gang.evictions)
+    for (victim, action), count in sorted(counts.items()):
+        yield f"{INDENT}evicts {victim}: {counted(count, 'pod')}, by the action {action}"

@@ -1,0 +1,159 @@
+"""`phalanx eta`: what it reads, what it writes, and how it ends."""
+
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from phalanx.cli import main
+from phalanx.cli.eta_simulations import EtaInput, EtaSettings, _in_processes, eta_cluster, simulated
+from phalanx.config.policies import policy_of_profile
+from phalanx.dialects.cluster import ObjectCluster
+from phalanx.model.moment import moment_of
+from phalanx.store.input_files import take_in
+from phalanx.testing import build
+
+EXAMPLE = str(Path(__file__).resolve().parents[2] / "examples" / "when-does-it-start")
+NOW = "2026-01-05T09:00:00Z"
+
+
+def run(*arguments: str, given: str = "") -> Result:
+    return CliRunner().invoke(main, ["eta", *arguments], input=given, prog_name="phalanx")
+
+
+def example(*arguments: str) -> Result:
+    return run("-f", EXAMPLE, "--now", NOW, "--seeds", "10", *arguments)
+
+
+def data(*arguments: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(example("-o", "json", *arguments).stdout)
+    return found
+
+
+def test_the_table_shows_when_and_after_whom_gangs_start() -> None:
+    found = example()
+    header, whisper, llama, mixtral, _, summary = found.stdout.splitlines()
+    assert header.split() == ["GANG", "QUEUE", "WAITING", "STARTS", "AT", "BY", "AFTER"]
+    assert whisper.startswith("research/whisper  default  20m      in 3")
+    assert whisper.endswith("after research/resnet-4 has finished")
+    assert "after research/whisper, research/bert and research/resnet-4 have finished" in llama
+    assert mixtral.endswith("  unknown: research/notebook has no known duration")
+    assert summary == "10 simulations, each up to 7d from 2026-01-05T09:00:00Z"
+    assert found.stderr.splitlines() == [
+        "note: no duration is known for research/notebook: assumed never to end; --assume 4h says otherwise",
+        "note: only a deadline is known for research/llama: assumed to end at any time before it",
+    ]
+    assert found.exit_code == 3
+
+
+def test_one_gang_may_be_asked_for_and_the_exit_status_is_about_it() -> None:
+    found = example("research/whisper")
+    assert [line.split()[0] for line in found.stdout.splitlines()[1:-2]] == ["research/whisper"]
+    assert found.exit_code == 0
+    assert example("whisper", "-n", "research").stdout == example("whisper").stdout == found.stdout
+    assert example("whisper", "-n", "default").exit_code == 1
+    assert example("research/mixtral").exit_code == 3
+
+
+def test_a_gang_that_runs_does_not_wait() -> None:
+    found = example("research/bert")
+    assert (found.stdout, found.exit_code) == ("research/bert: Runs; it does not wait.\n", 0)
+
+
+def test_a_gang_that_is_not_there_is_an_error_that_names_those_that_wait() -> None:
+    found = example("research/nobody")
+    assert found.exit_code == 1
+    assert "gang 'research/nobody' not found; these wait: research/llama, research/mixtral, research/whisper" in found.stderr
+
+
+def test_json_holds_quantiles_and_what_is_known() -> None:
+    found = data()
+    whisper = next(gang for gang in found["gangs"] if gang["gang"] == "research/whisper")
+    assert 0 < whisper["p50Seconds"] <= whisper["p90Seconds"] <= 3601
+    assert (whisper["startedIn"], whisper["waitingSince"], whisper["after"]) == (10, "2026-01-05T08:40:00Z", ["research/resnet-4"])
+    assert whisper["startsAt"].startswith("2026-01-05T09:3")
+    known = {gang: (item["from"], item["medianSeconds"], item["doneSeconds"]) for gang, item in found["durations"].items()}
+    assert known["research/bert"] == ("annotation", 7200, 3600)
+    assert known["research/resnet-4"] == ("history", 5400, 4200)
+    assert known["research/notebook"] == ("unknown", None, 3600)
+    assert yaml.safe_load(example("-o", "yaml").stdout) == found
+
+
+def test_an_assumption_lets_gangs_of_unknown_duration_end() -> None:
+    found = example("research/mixtral", "--assume", "2h..3h")
+    assert found.exit_code == 0
+    assert "note: no duration is known for research/notebook: assumed as --assume says" in found.stderr
+
+
+def test_a_history_says_how_long_gangs_of_a_name_take(tmp_path: Path) -> None:
+    history = tmp_path / "history.jsonl"
+    history.write_text("".join(f'{{"gang": "research/notebook", "seconds": {seconds}}}\n' for seconds in (7000, 7200, 7400)))
+    assert data("--history", str(history))["durations"]["research/notebook"]["source"] == (
+        "3 finished gangs of the name research/notebook"
+    )
+    assert example("research/mixtral", "--history", str(history)).exit_code == 0
+
+
+def test_finished_gangs_can_be_kept_as_a_history(tmp_path: Path) -> None:
+    history = tmp_path / "history.jsonl"
+    example("--write-history", str(history))
+    first = history.read_text()
+    assert json.loads(first.splitlines()[0]) == {
+        "gang": "research/resnet-1", "seconds": 4800.0, "image": "resnet:4", "finished": "2026-01-02T11:20:00Z",
+    }  # fmt: skip
+    example("--history", str(history), "--write-history", str(history))
+    assert history.read_text() == first
+
+
+def test_nobody_waits() -> None:
+    documents = [build.node("node-0", gpus=1), *build.gang("a", gpus=1)]
+    documents[2]["spec"]["nodeName"], documents[2]["status"] = "node-0", {"phase": "Running"}
+    found = run("-f", "-", given=json.dumps({"apiVersion": "v1", "kind": "List", "items": documents}))
+    assert (found.stdout, found.exit_code) == ("No gang waits.\n", 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("--horizon", "soon"), "--horizon: 'soon' is not a duration; write for example 90s, 2h30m or 7d"),
+        (("--timeout", "0"), "--timeout: '0' is not a duration"),
+        (("--assume", "2h..1h"), "--assume: '2h..1h' is not a duration; write for example 4h or 30m..6h"),
+        (("--server", "http://127.0.0.1:1"), "-f names files, and --server, --kubeconfig and --context a cluster"),
+        (("--config", "a.yaml", "--profile", "kai"), "--config and --profile exclude each other"),
+    ],
+)
+def test_wrong_usage_says_what_to_write(arguments: tuple[str, ...], problem: str) -> None:
+    found = example(*arguments)
+    assert found.exit_code == 2
+    assert problem in found.stderr
+
+
+# --- time ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def given() -> EtaInput:
+    now = moment_of(NOW)
+    assert now is not None
+    return eta_cluster(take_in([EXAMPLE], ObjectCluster()), policy_of_profile("phalanx"), EtaSettings(now, 86_400.0)).input
+
+
+def test_processes_find_what_one_process_finds(given: EtaInput) -> None:
+    small = replace(given, question=replace(given.question, gangs=given.question.gangs[-1:]))
+    end = time.monotonic() + 60
+    found = sorted(_in_processes(small, range(3), end), key=lambda run: run.seed)
+    assert found == [small.run(seed, end) for seed in range(3)]
+
+
+def test_no_simulation_begins_when_the_time_is_over(given: EtaInput) -> None:
+    found = simulated(given, 20, time.monotonic())
+    assert [(run.seed, run.is_whole) for run in found.runs] == [(0, False)]
+
+
+def test_fewer_simulations_are_said() -> None:
+    assert "1 simulation of 10, then the time was over" in example("--timeout", "0.001s").stdout
