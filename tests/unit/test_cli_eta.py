@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 
 from phalanx.cli import main
 from phalanx.cli.eta_simulations import EtaInput, EtaSettings, _in_processes, eta_cluster, simulated
+from phalanx.cli.session_input import cluster_for, input_of
 from phalanx.config.policies import policy_of_profile
-from phalanx.dialects.cluster import ObjectCluster
 from phalanx.model.moment import moment_of
 from phalanx.store.input_files import take_in
 from phalanx.testing import build
@@ -65,10 +65,31 @@ def test_a_gang_that_runs_does_not_wait() -> None:
     assert (found.stdout, found.exit_code) == ("research/bert: Runs; it does not wait.\n", 0)
 
 
-def test_a_gang_that_is_not_there_is_an_error_that_names_those_that_wait() -> None:
-    found = example("research/nobody")
+def test_a_gang_that_is_not_there_is_an_error_that_names_those_that_are() -> None:
+    found = example("research/gpt")
     assert found.exit_code == 1
-    assert "gang 'research/nobody' not found; these wait: research/llama, research/mixtral, research/whisper" in found.stderr
+    assert "there is no gang research/gpt; there are research/bert, research/llama, research/mixtral" in found.stderr
+    assert "there is no gang whispr; did you mean research/whisper?" in example("whispr").stderr
+
+
+def test_a_gang_is_named_as_for_explain() -> None:
+    whole = example("research/whisper").stdout
+    assert [example(name).stdout for name in ("gang/research/whisper", "whis")] == [whole, whole]
+
+
+def test_a_gang_is_found_by_its_owner() -> None:
+    documents = [build.node("node-0", gpus=1), *build.gang("group-of-a", gpus=1)]
+    documents[1]["metadata"]["ownerReferences"] = [{"apiVersion": "batch/v1", "kind": "Job", "name": "a", "uid": "1"}]
+    found = run("a", "-f", "-", given=json.dumps({"apiVersion": "v1", "kind": "List", "items": documents}))
+    assert found.stdout.splitlines()[1].startswith("default/group-of-a "), found.output
+
+
+def test_a_group_that_cannot_be_read_is_an_error() -> None:
+    documents = [build.node("node-0", gpus=1), *build.gang("a", gpus=1), *build.gang("b", gpus=1)]
+    documents[1]["spec"]["minMember"] = "many"
+    found = run("default/a", "-f", "-", given=json.dumps({"apiVersion": "v1", "kind": "List", "items": documents}))
+    assert (found.exit_code, found.stdout) == (1, "")
+    assert "spec.minMember" in found.stderr.splitlines()[-1]
 
 
 def test_json_holds_quantiles_and_what_is_known() -> None:
@@ -124,6 +145,7 @@ def test_nobody_waits() -> None:
         (("--timeout", "0"), "--timeout: '0' is not a duration"),
         (("--assume", "2h..1h"), "--assume: '2h..1h' is not a duration; write for example 4h or 30m..6h"),
         (("--server", "http://127.0.0.1:1"), "-f names files, and --server, --kubeconfig and --context a cluster"),
+        (("--now", "soon"), "--now: "),
         (("--config", "a.yaml", "--profile", "kai"), "--config and --profile exclude each other"),
     ],
 )
@@ -140,7 +162,9 @@ def test_wrong_usage_says_what_to_write(arguments: tuple[str, ...], problem: str
 def given() -> EtaInput:
     now = moment_of(NOW)
     assert now is not None
-    return eta_cluster(take_in([EXAMPLE], ObjectCluster()), policy_of_profile("phalanx"), EtaSettings(now, 86_400.0)).input
+    policy = policy_of_profile("phalanx")
+    read = input_of(take_in([EXAMPLE], cluster_for(policy, ())), policy, (), now)
+    return eta_cluster(read, EtaSettings(86_400.0)).input
 
 
 def test_processes_find_what_one_process_finds(given: EtaInput) -> None:
