@@ -5,7 +5,7 @@ from difflib import get_close_matches
 
 from phalanx.cli.session_input import SessionInput
 from phalanx.errors import SnapshotError
-from phalanx.explain.why import missing_groups
+from phalanx.explain.missing_groups import missing_groups
 from phalanx.model.kinds import GROUP_KINDS, object_key
 from phalanx.state.snapshot import Snapshot
 

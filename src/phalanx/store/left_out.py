@@ -12,8 +12,8 @@ from phalanx.controllers.pod_makers import MADE_HERE, stands_for_pods, wants_pod
 from phalanx.dialects.cluster import describe
 from phalanx.errors import ClusterError
 from phalanx.explain.held_back import other_schedulers
+from phalanx.explain.missing_groups import missing_groups
 from phalanx.explain.reason_text import gate_names
-from phalanx.explain.why import missing_groups
 from phalanx.model.kinds import VOLCANO_JOB, Document, Kind, kind_of, object_key
 from phalanx.model.task import DEFAULT_SCHEDULER, Task, TaskKey
 from phalanx.model.task_status import Status

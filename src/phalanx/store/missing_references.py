@@ -13,8 +13,8 @@ from typing import Any
 from phalanx.controllers.grouper.owners import kind_pair
 from phalanx.controllers.grouper.rules import owner_kinds, pair_of
 from phalanx.controllers.objects import controller_of, group_named, inside
+from phalanx.explain.missing_groups import missing_groups
 from phalanx.explain.reason_text import counted
-from phalanx.explain.why import missing_groups
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document, Kind, object_key
 from phalanx.model.storage import VolumeClaim
