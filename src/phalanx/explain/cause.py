@@ -10,6 +10,7 @@ import numpy as np
 from phalanx.explain.reason_text import as_counted
 from phalanx.model.shape import Shape
 from phalanx.placement import Amounts, Mask
+from phalanx.placement.fit import fits
 from phalanx.session.decision import Aftermath
 from phalanx.state.gang_state import TaskState
 from phalanx.state.node_table import NodeTable, request_of
@@ -86,10 +87,7 @@ class Search:
     @cached_property
     def fits(self) -> Mask:
         """Mark the nodes that have enough of every resource."""
-        mask = np.ones(len(self.table), dtype=np.bool_)
-        for row, amount in self.rows:
-            mask &= self.free[row] >= amount
-        return mask
+        return fits(self.free, request_of(self.shape.request, self.snapshot.space))
 
     @cached_property
     def short_of_room(self) -> Mask:

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from phalanx.explain.reason_text import counted
+from phalanx.kubernetes.taints import OF_UNREADY_NODES, UNSCHEDULABLE
 from phalanx.model.node import Node
-from phalanx.whatif.changes.nodes import NOT_READY, UNSCHEDULABLE, NodeChange
+from phalanx.whatif.changes.nodes import NodeChange
 from phalanx.whatif.families.node_offers import asked_labels
 from phalanx.whatif.families.own_pods import OF_NODE_STATE
 from phalanx.whatif.question import Question
@@ -13,7 +14,7 @@ from phalanx.whatif.remedy import Candidate, Changes
 
 MOST_NODES = 64
 """Nodes of which each has to be changed by hand."""
-CLOSED = (UNSCHEDULABLE, *NOT_READY)
+CLOSED = (UNSCHEDULABLE.key, *OF_UNREADY_NODES)
 """Taints that go when a node is uncordoned or ready."""
 MOST_KINDS = 4
 MOST_NAMED = 3
