@@ -7,6 +7,7 @@ from phalanx.cli.session_input import SessionInput
 from phalanx.errors import SnapshotError
 from phalanx.explain.missing_groups import missing_groups
 from phalanx.model.kinds import GROUP_KINDS, object_key
+from phalanx.model.listing import listed
 from phalanx.state.snapshot import Snapshot
 
 PREFIXES = ("gang/", "gangs/", "podgroup/")
@@ -42,7 +43,7 @@ def chosen_gang(typed: str, namespace: str | None, owners_by_gang: Mapping[str, 
         if len(found) == 1:
             return found[0]
         if found:
-            raise SnapshotError(f"{name!r} may be one of {_listed(found)}; write which, with its namespace")
+            raise SnapshotError(f"{name!r} may be one of {listed(sorted(found), MOST_NAMED)}; write which, with its namespace")
     raise SnapshotError(_unknown(f"{where}/{name}" if where else name, here, owners_by_gang))
 
 
@@ -72,11 +73,9 @@ def _unknown(word: str, here: list[str], everywhere: Collection[str]) -> str:
     by_word = {_plain(key): key for key in here} or {key.partition("@")[0]: key for key in everywhere}
     typed = word.rpartition("/")[2] if here else word  # a namespace in common makes no names alike
     close = get_close_matches(typed, by_word, n=1, cutoff=0.75)
-    hint = f"did you mean {by_word[close[0]]}?" if close else f"there {'is' if len(known) == 1 else 'are'} {_listed(known)}"
+    hint = (
+        f"did you mean {by_word[close[0]]}?"
+        if close
+        else f"there {'is' if len(known) == 1 else 'are'} {listed(sorted(known), MOST_NAMED)}"
+    )
     return f"there is no gang {word}; {hint}"
-
-
-def _listed(names: Collection[str]) -> str:
-    shown = sorted(names)
-    more = len(shown) - MOST_NAMED
-    return ", ".join(shown[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -16,6 +16,7 @@ from phalanx.cli.try_ import TryOptions
 from phalanx.errors import SnapshotError
 from phalanx.explain.reason_text import counted
 from phalanx.live.catalogue import connected
+from phalanx.model.listing import listed
 from phalanx.store.input_files import documents_of
 from phalanx.store.submission import submitted
 from phalanx.whatif.submission_trial import SubmissionTrial, SubmittedGang, try_submission
@@ -71,9 +72,7 @@ def _gang_lines(gang: SubmittedGang) -> Iterator[str]:
 def _node_lines(gang: SubmittedGang) -> Iterator[str]:
     for node in sorted(set(gang.node_by_pod.values())):
         pods = [pod.partition("/")[2] for pod, place in gang.node_by_pod.items() if place == node]
-        more = len(pods) - MOST_PODS
-        shown = ", ".join(pods[:MOST_PODS]) + (f" and {more} more" if more > 0 else "")
-        yield f"{INDENT}on {node}: {shown}"
+        yield f"{INDENT}on {node}: {listed(pods, MOST_PODS)}"
 
 
 def _eviction_lines(gang: SubmittedGang) -> Iterator[str]:

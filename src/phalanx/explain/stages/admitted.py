@@ -15,6 +15,7 @@ from phalanx.explain.reason_text import amount_text, scarce_first
 from phalanx.explain.stages.valid import LEFT_OUT
 from phalanx.explain.tree import Line, Stage, StageResult
 from phalanx.explain.why_kai import is_told_as_kai, queue_problem, refusal_text
+from phalanx.model.listing import listed
 from phalanx.model.quota import unit_name
 from phalanx.model.resources import CPU, scale_of
 from phalanx.state.gang_state import GangState
@@ -82,8 +83,7 @@ def _missing_queue(reading: Reading) -> Line:
     known = sorted(_queues(reading))
     close = get_close_matches(name, known, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"create it, or write another one in {place}"
-    listed = ", ".join(known[:MOST_QUEUES]) + (f" and {len(known) - MOST_QUEUES} more" if len(known) > MOST_QUEUES else "")
-    below = (Line(f"the queues are {listed}"),) if known else ()
+    below = (Line(f"the queues are {listed(known, MOST_QUEUES)}"),) if known else ()
     return Line(f"queue {name!r} does not exist; {hint}", "QueueNotFound", {"queue": name}, below)
 
 

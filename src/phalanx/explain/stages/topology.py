@@ -69,8 +69,8 @@ def _unresolved(reading: Reading) -> Iterator[Line]:
     """Yield the constraints that mean nothing here, with the topologies that there are."""
     for text, reason in dict.fromkeys((each.message, each.reason) for each in reading.gang.verdicts if each.reason in UNRESOLVED):
         known = sorted(reading.snapshot.surroundings.label_trees)
-        listed = f"the topologies are {', '.join(known)}" if known else "there is no topology"
-        yield Line(text, reason, {}, (Line(listed),) if reason == "TopologyNotFound" else ())
+        others = f"the topologies are {', '.join(known)}" if known else "there is no topology"
+        yield Line(text, reason, {}, (Line(others),) if reason == "TopologyNotFound" else ())
 
 
 def _mistakes(reading: Reading) -> Iterator[Line]:

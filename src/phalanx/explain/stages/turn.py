@@ -13,13 +13,13 @@ from phalanx.explain.gang_status import GangStatus, gang_status, has_minimum
 from phalanx.explain.reading import Reading
 from phalanx.explain.reason_text import counted, request_text
 from phalanx.explain.tree import Line, Stage, StageResult
+from phalanx.model.listing import listed
 from phalanx.model.queue import ROOT
 from phalanx.model.resources import PODS, Resources, add
 from phalanx.model.task_status import Status
 from phalanx.placement import Amounts
 from phalanx.placement.fit import fits
 from phalanx.session.amounts import figure_text
-from phalanx.session.trace import listed
 from phalanx.session.trace_events import GangAhead, GangsAhead, GangTried
 from phalanx.session.trace_searches import JobTried
 from phalanx.state.gang_state import GangState, TaskState

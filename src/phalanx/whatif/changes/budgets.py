@@ -2,11 +2,9 @@
 
 from dataclasses import dataclass
 
-from phalanx.model.kinds import BUDGET, Document, Kind, kind_of, object_key
+from phalanx.model.kinds import BUDGET, RESOURCE_QUOTA, Document, Kind, object_key
 from phalanx.whatif.changes.object_change import ObjectChange, edited, part
 from phalanx.whatif.trial_cluster import Edit, TrialCluster
-
-QUOTA = kind_of({"apiVersion": "v1", "kind": "ResourceQuota"})
 
 
 def namespaced(name: str) -> str:
@@ -50,7 +48,7 @@ class QuotaChange(ObjectChange):
 
     def edits(self, cluster: TrialCluster) -> list[Edit]:
         """Return the objects that it changes."""
-        quota = found_in(cluster, self, QUOTA)
+        quota = found_in(cluster, self, RESOURCE_QUOTA)
         if not self.field:
             if self.value != "gone":
                 raise self.unknown_state()

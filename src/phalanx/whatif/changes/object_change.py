@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 
 from phalanx.errors import ConfigError, SnapshotError
 from phalanx.model.kinds import Document
+from phalanx.model.listing import listed
 from phalanx.model.resources import amount_of, quantity_text
 from phalanx.whatif.trial_cluster import Edit, TrialCluster
 
@@ -113,8 +114,7 @@ def close_to(word: str, known: Iterable[str], there_are: str) -> str:
     close = get_close_matches(word, names, n=1)
     if close:
         return f"did you mean {close[0]!r}?"
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return f"{there_are}: {', '.join(names[:MOST_NAMES]) or 'none'}{more}"
+    return f"{there_are}: {listed(names, MOST_NAMES) or 'none'}"
 
 
 def edited(document: Document, *path: str, to: Any) -> dict[str, Any]:  # Any: a part of an object

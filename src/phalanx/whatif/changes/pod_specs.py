@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from phalanx.dialects.gates import REQUIRED
 from phalanx.dialects.pods import PREEMPTABLE
 from phalanx.model.kinds import PRIORITY, Document
 from phalanx.model.resources import amount_of, quantity_text
@@ -13,7 +14,6 @@ from phalanx.whatif.trial_cluster import Edit, TrialCluster
 TOLERATION = re.compile(r"(?P<key>[^=:]+)(?:=(?P<value>[^:]*))?(?::(?P<effect>\w+))?")
 CONTAINERS, INIT_CONTAINERS = "containers", "initContainers"
 PodEdit = Callable[[Document, ObjectChange], Document]
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def waits(pod: Document) -> bool:

@@ -5,6 +5,7 @@ from functools import partial
 
 from phalanx.explain.reason_text import counted
 from phalanx.kubernetes.taints import OF_UNREADY_NODES, UNSCHEDULABLE
+from phalanx.model.listing import listed
 from phalanx.model.node import Node
 from phalanx.whatif.changes.nodes import NodeChange
 from phalanx.whatif.families.node_offers import asked_labels
@@ -61,14 +62,12 @@ def _roomy(question: Question, nodes: Sequence[Node]) -> list[str]:
 
 def _changed(names: Sequence[str], change: Callable[[str], NodeChange], sentence: str) -> Iterator[Candidate]:
     if names:
-        yield Candidate(lambda n: sentence.format(_listed(names[:n])), lambda n: tuple(map(change, names[:n])), most=len(names))
+        yield Candidate(lambda n: sentence.format(_nodes_text(names[:n])), lambda n: tuple(map(change, names[:n])), most=len(names))
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - MOST_NAMED
-    if more > 1:
-        return f"nodes {', '.join(names[:MOST_NAMED])} and {more} more"
-    return f"node{'s' if len(names) > 1 else ''} {', '.join(names)}"
+def _nodes_text(names: Sequence[str]) -> str:
+    most = MOST_NAMED if len(names) > MOST_NAMED + 1 else len(names)
+    return f"node{'s' if len(names) > 1 else ''} {listed(names, most)}"
 
 
 def more_nodes(question: Question) -> Iterator[Candidate]:
