@@ -34,7 +34,7 @@ from phalanx.config.policies import policy_of_profile
 from phalanx.live.catalogue import connected
 from phalanx.session.policy import Policy
 from phalanx.sim.eta import estimates
-from phalanx.sim.known_durations import FinishedGang
+from phalanx.sim.gang_history import FinishedGang
 from phalanx.sim.metrics import percent_text, short_time
 from phalanx.sim.named_workloads import read_workload
 from phalanx.sim.recorder import GangRecord

@@ -18,7 +18,7 @@ from phalanx.cli.session_input import SessionInput, read_input
 from phalanx.errors import ConfigError, SnapshotError
 from phalanx.explain.gang_rows import GangRow
 from phalanx.sim.eta import estimates
-from phalanx.sim.known_durations import FinishedGang, read_history, write_history
+from phalanx.sim.gang_history import FinishedGang, read_history, write_history
 from phalanx.sim.settings import span_in
 from phalanx.store.input_files import read_bytes
 

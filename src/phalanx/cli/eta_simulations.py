@@ -18,7 +18,8 @@ from phalanx.model.kinds import Document, object_key
 from phalanx.scheduling.shards import decide
 from phalanx.session.policy import Policy
 from phalanx.sim.eta import SOON_SECONDS, EtaQuestion, EtaRun, question_of, simulate_on
-from phalanx.sim.known_durations import Durations, FinishedGang
+from phalanx.sim.gang_history import FinishedGang
+from phalanx.sim.known_durations import Durations
 from phalanx.sim.settings import FOREVER, Span
 from phalanx.sim.sshkeys import pair_for
 from phalanx.sim.world import World
