@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 from phalanx.dialects.pods import ROLE
 from phalanx.model.kinds import GROUP_BY_DIALECT, Document, object_key
-from phalanx.whatif.changes.budgets import namespaced
 from phalanx.whatif.changes.group_fields import LEVEL, TIER, GangTrial, min_member, min_resources, priority, queue, topology
 from phalanx.whatif.changes.nodes import waiting_again
-from phalanx.whatif.changes.object_change import ObjectChange, edited
+from phalanx.whatif.changes.object_change import ObjectChange, edited, namespaced
 from phalanx.whatif.changes.pod_specs import POD_FIELDS, preemptable, waits
 from phalanx.whatif.trial_cluster import Edit, TrialCluster
 
@@ -33,9 +32,7 @@ class GangChange(ObjectChange):
             return GROUP_FIELDS[self.field](trial)
         if self.field in POD_FIELDS:
             return self._pods_changed(trial)
-        if self.value != "gone":
-            raise self.unknown_state()
-        return [Edit(document, None) for document in (*trial.pods, *trial.groups)]
+        return self.gone(*trial.pods, *trial.groups)
 
     def _trial(self, cluster: TrialCluster) -> GangTrial:
         key = namespaced(self.name)
