@@ -52,6 +52,8 @@ def test_a_gang_is_found_by_what_people_type(typed: str, namespace: str | None, 
     [
         ("bert", "'bert' may be one of dev/bert, ml/bert; write which, with its namespace"),
         ("ml/brt", "there is no gang ml/brt; did you mean ml/bert?"),
+        ("ml/brew", "there is no gang ml/brew; there are ml/bert, ml/gpt@yunikorn"),
+        ("lm/bert", "there is no gang lm/bert; did you mean ml/bert?"),
         ("brt-x", "there is no gang brt-x; there are dev/bert, dev/solo-5f7, gang/odd, ml/bert, ml/gpt@yunikorn"),
         ("sool-5f7", "there is no gang sool-5f7; did you mean dev/solo-5f7?"),
     ],

@@ -22,15 +22,15 @@ Exit status:
   3  some gang does not, or nobody can know
 """
 
-FORMS = ("table", "json", "yaml")
 NOT_EXPECTED = 3
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("gang", required=False, metavar="[NAMESPACE/NAME]")
+@click.argument("gang", required=False, metavar="[[NAMESPACE/]NAME]")
 @click.option("-f", "--filename", "files", type=PATH, multiple=True, metavar="PATH",
               help="Files or directories to read instead of a cluster, or - for stdin; may be repeated.")  # fmt: skip
-@cluster_options("Namespace of a gang that is given without one.")
+@policy_options.gang_namespace
+@cluster_options()
 @click.option("--history", "histories", type=PATH, multiple=True, metavar="FILE",
               help="How long finished gangs took, one JSON object per line; may be repeated.")  # fmt: skip
 @click.option("--write-history", "written", type=click.Path(dir_okay=False), metavar="FILE",
@@ -45,7 +45,7 @@ NOT_EXPECTED = 3
 @policy_options.profile
 @policy_options.scheduler_names
 @click.option("--now", metavar="TIME", help="Time of the input, such as 2026-01-01T12:00:00Z; now by default.")
-@click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Output format.")
+@policy_options.form
 @click.pass_context
 def command(ctx: click.Context, /, reach: Reach, **options: Any) -> None:  # Any: as click read them
     """Estimate when waiting gangs start. Nothing is changed.
@@ -83,12 +83,10 @@ class EtaOptions:
 
     def refuse_clashes(self) -> None:
         """Refuse options that do not go together."""
-        if self.config and self.profile:
-            raise click.UsageError("--config and --profile exclude each other; a configuration may say 'profile: NAME' itself")
+        policy_options.refuse_two_policies(self.config, self.profile)
         if self.files and (self.reach.server or self.reach.kubeconfig or self.reach.context):
             raise click.UsageError("-f names files, and --server, --kubeconfig and --context a cluster; write one or the other")
-        if (*self.files, *self.histories, self.config).count("-") > 1:
-            raise click.UsageError("stdin can be read only once: one '-' at most")
+        policy_options.refuse_stdin_twice(*self.files, *self.histories, self.config)
         self.seconds("--horizon", self.horizon), self.seconds("--timeout", self.timeout)
 
     @staticmethod

@@ -22,7 +22,6 @@ Exit status:
   3  the gang has to wait
 """
 
-FORMS = ("table", "json", "yaml")
 GANG_WAITS = 3
 SEARCH_SECONDS = 5.0
 
@@ -44,10 +43,8 @@ class ExplainOptions:
 
     def refuse_clashes(self) -> None:
         """Refuse options that do not go together."""
-        if self.config and self.profile:
-            raise click.UsageError("--config and --profile exclude each other; a configuration may say 'profile: NAME' itself")
-        if (*self.files, self.config).count("-") > 1:
-            raise click.UsageError("stdin can be read only once: one '-' at most")
+        policy_options.refuse_two_policies(self.config, self.profile)
+        policy_options.refuse_stdin_twice(*self.files, self.config)
 
 
 @click.command(epilog=EXAMPLES)
@@ -55,7 +52,7 @@ class ExplainOptions:
 @click.option(
     "-f", "--filename", "files", type=PATH, multiple=True, metavar="PATH...", help="Files or directories to read, or - for stdin."
 )
-@click.option("-n", "--namespace", metavar="NAME", help="Namespace of the gang; any in which there is one by default.")
+@policy_options.gang_namespace
 @cluster_options()
 @policy_options.config
 @policy_options.profile
@@ -66,7 +63,7 @@ class ExplainOptions:
     "--timeout", type=click.FloatRange(min=0), default=SEARCH_SECONDS, show_default=True, metavar="SECONDS",
     help="How long to look for changes that would start the gang; 0 for not at all.",
 )  # fmt: skip
-@click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Output format.")
+@policy_options.form
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click read them
     """Explain why a gang waits and what would start it. Nothing is changed."""

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from phalanx.cli.eta_simulations import EtaSettings, eta_cluster, simulated
+from phalanx.cli.session_input import cluster_for, input_of
 from phalanx.config.policies import DEFAULT_PROFILE, policy_of_profile
-from phalanx.config.schedulers import our_schedulers
-from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import PhalanxError
 from phalanx.explain.gang_status import GangStatus
 from phalanx.sim.eta import Estimate, estimates
@@ -47,8 +46,9 @@ def _key(gang: Document) -> str:
 
 def _texts(listed: ListedCluster) -> dict[str, str]:
     end = time.monotonic() + SECONDS
-    intake = take_in((), ObjectCluster(schedulers=our_schedulers(())), goes_on=True, live=listed)
-    given = eta_cluster(intake, policy_of_profile(DEFAULT_PROFILE), EtaSettings(listed.now, HORIZON)).input
+    policy = policy_of_profile(DEFAULT_PROFILE)
+    intake = take_in((), cluster_for(policy, ()), goes_on=True, live=listed)
+    given = eta_cluster(input_of(intake, policy, (), listed.now), EtaSettings(HORIZON)).input
     found = simulated(given, SEEDS, end, divides=False)
     is_whole = found.runs[0].is_whole
     return {

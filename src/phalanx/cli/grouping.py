@@ -14,7 +14,7 @@ from phalanx.store.input_files import Intake
 def grouped(intake: Intake, names: Sequence[str], now: float) -> list[Document]:
     """Enter the groups that controllers make for pods which name none; return all objects."""
     documents: list[Document] = [*intake.complete]
-    settings = ControllerSettings(schedulers=frozenset(names)) if names else ControllerSettings()
+    settings = settings_for(names)
     served = {*settings.schedulers, *settings.grouper.scheduler_names}
     alone = [object_key(item) for item in documents if item["kind"] == "Pod" and _is_alone(intake, object_key(item), served)]
     if not alone:
@@ -25,6 +25,11 @@ def grouped(intake: Intake, names: Sequence[str], now: float) -> list[Document]:
     for document in found.documents:
         intake.cluster.put(document)
     return [*documents, *found.documents]
+
+
+def settings_for(names: Sequence[str]) -> ControllerSettings:
+    """Return the settings of controllers that serve schedulers with these names; the usual ones without any."""
+    return ControllerSettings(schedulers=frozenset(names)) if names else ControllerSettings()
 
 
 def _is_alone(intake: Intake, key: str, served: set[str]) -> bool:

@@ -15,6 +15,7 @@ import msgspec
 from phalanx.explain.gang_rows import GangRow, all_rows
 from phalanx.explain.gang_status import GangStatus
 from phalanx.explain.reason_text import as_counted, counted
+from phalanx.model.listing import listed
 from phalanx.model.task import Task
 from phalanx.session.decision import Decisions, Eviction
 from phalanx.session.shard_decisions import ShardDecisions, together
@@ -149,13 +150,8 @@ def write_left_out(found: Sequence["LeftOut"]) -> None:
     for item in found:
         kind, _, name = item.object.partition(" ")
         groups.setdefault((kind, item.message), []).append(name)
-    rows = [(counted(len(names), kind), _first_of(names), message) for (kind, message), names in groups.items()]
+    rows = [(counted(len(names), kind), listed(names, MOST_LEFT_OUT), message) for (kind, message), names in groups.items()]
     click.echo("\n".join(["", "LEFT OUT", *columns(rows)]))
-
-
-def _first_of(names: Sequence[str]) -> str:
-    more = len(names) - MOST_LEFT_OUT
-    return ", ".join(names[:MOST_LEFT_OUT]) + (f" and {more} more" if more > 0 else "")
 
 
 @dataclass(frozen=True, slots=True)

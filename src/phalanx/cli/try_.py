@@ -24,7 +24,6 @@ Exit status:
   3  a gang has to wait, or the API server would reject something
 """
 
-FORMS = ("table", "json", "yaml")
 WAITS = 3
 
 
@@ -44,10 +43,8 @@ class TryOptions:
 
     def refuse_clashes(self) -> None:
         """Refuse options that do not go together."""
-        if self.config and self.profile:
-            raise click.UsageError("--config and --profile exclude each other; a configuration may say 'profile: NAME' itself")
-        if (*self.files, *self.cluster_files, self.config).count("-") > 1:
-            raise click.UsageError("stdin can be read only once: one '-' at most")
+        policy_options.refuse_two_policies(self.config, self.profile)
+        policy_options.refuse_stdin_twice(*self.files, *self.cluster_files, self.config)
 
 
 @click.command(epilog=EXAMPLES)
@@ -68,7 +65,7 @@ class TryOptions:
     "--timeout", type=click.FloatRange(min=0), default=SEARCH_SECONDS, show_default=True, metavar="SECONDS",
     help="How long to look for changes that would start what waits; 0 for not at all.",
 )  # fmt: skip
-@click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Output format.")
+@policy_options.form
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click read them
     """Decide about a job as if it were submitted now: where it would run, whom it would evict, or why it waits.

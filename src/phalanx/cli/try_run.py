@@ -7,20 +7,17 @@ from time import monotonic
 import click
 
 from phalanx.cli import output
-from phalanx.cli.cluster_input import read_cluster
 from phalanx.cli.explanation_text import explanation_lines
-from phalanx.cli.grouping import grouped
+from phalanx.cli.grouping import settings_for
+from phalanx.cli.policy_options import asked_policy
 from phalanx.cli.remedy_output import lines_of_difference, lines_of_findings
-from phalanx.cli.session_time import session_time
+from phalanx.cli.session_input import read_input
 from phalanx.cli.try_ import TryOptions
-from phalanx.config.policies import DEFAULT_PROFILE, policy_of_profile
-from phalanx.config.schedulers import our_schedulers
-from phalanx.controllers.builtin import ControllerSettings
-from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import SnapshotError
 from phalanx.explain.reason_text import counted
 from phalanx.live.catalogue import connected
-from phalanx.store.input_files import documents_of, policy_of_file
+from phalanx.model.listing import listed
+from phalanx.store.input_files import documents_of
 from phalanx.store.submission import submitted
 from phalanx.whatif.submission_trial import SubmissionTrial, SubmittedGang, try_submission
 from phalanx.whatif.trial_cluster import TrialCluster
@@ -32,22 +29,13 @@ MOST_PODS = 6
 
 def try_out(asked: TryOptions) -> bool:
     """Try a submission and show what becomes of it; return whether all of it starts."""
-    at = None if asked.now is None else session_time(asked.now)
     new = [document for _, document in documents_of(asked.files)]
-    policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
-    cluster = ObjectCluster(ignored_provisioners=policy.flags.ignored_provisioners, schedulers=our_schedulers(asked.names))
-    intake = read_cluster(asked.cluster_files, asked.reach, cluster)
-    now = intake.now if at is None else at
-    documents = grouped(intake, asked.names, now)
-    submission = submitted(new, documents, _settings(asked), now=now)
-    trial = TrialCluster(documents, cluster, connected(policy), now)
+    given = read_input(asked, asked.cluster_files, asked_policy(asked.config, asked.profile))
+    submission = submitted(new, given.documents, settings_for(asked.names), now=given.now)
+    trial = TrialCluster(given.documents, given.cluster, connected(given.policy), given.now)
     found = try_submission(trial, submission, clock=monotonic, budget_seconds=asked.timeout)
     write(found, asked.form)
     return found.starts
-
-
-def _settings(asked: TryOptions) -> ControllerSettings:
-    return ControllerSettings(schedulers=frozenset(asked.names)) if asked.names else ControllerSettings()
 
 
 def write(found: SubmissionTrial, form: str) -> None:
@@ -84,9 +72,7 @@ def _gang_lines(gang: SubmittedGang) -> Iterator[str]:
 def _node_lines(gang: SubmittedGang) -> Iterator[str]:
     for node in sorted(set(gang.node_by_pod.values())):
         pods = [pod.partition("/")[2] for pod, place in gang.node_by_pod.items() if place == node]
-        more = len(pods) - MOST_PODS
-        shown = ", ".join(pods[:MOST_PODS]) + (f" and {more} more" if more > 0 else "")
-        yield f"{INDENT}on {node}: {shown}"
+        yield f"{INDENT}on {node}: {listed(pods, MOST_PODS)}"
 
 
 def _eviction_lines(gang: SubmittedGang) -> Iterator[str]:

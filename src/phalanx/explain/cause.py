@@ -10,6 +10,7 @@ import numpy as np
 from phalanx.explain.reason_text import as_counted
 from phalanx.model.shape import Shape
 from phalanx.placement import Amounts, Mask
+from phalanx.placement.fit import fits
 from phalanx.session.decision import Aftermath
 from phalanx.state.gang_state import TaskState
 from phalanx.state.node_table import NodeTable, request_of
@@ -86,10 +87,7 @@ class Search:
     @cached_property
     def fits(self) -> Mask:
         """Mark the nodes that have enough of every resource."""
-        mask = np.ones(len(self.table), dtype=np.bool_)
-        for row, amount in self.rows:
-            mask &= self.free[row] >= amount
-        return mask
+        return fits(self.free, request_of(self.shape.request, self.snapshot.space))
 
     @cached_property
     def short_of_room(self) -> Mask:
@@ -100,15 +98,15 @@ class Search:
     def first_names(self, nodes: Mask | None) -> dict[str, Number]:
         """Return the names of the first few nodes, for programs."""
         numbers = np.flatnonzero(nodes)[:FEW_NODES] if nodes is not None and len(nodes) == len(self.table) else ()
-        return {"on": listed(self.table.names[number] for number in numbers)} if len(numbers) else {}
+        return {"on": in_order(self.table.names[number] for number in numbers)} if len(numbers) else {}
 
     def names(self, nodes: Mask, *, most: int = FEW_NODES) -> str:
         """Name some nodes if they are few, in brackets after a blank; empty when they are many."""
         numbers = np.flatnonzero(nodes)
-        return f" ({listed(self.table.names[number] for number in numbers)})" if len(numbers) <= most else ""
+        return f" ({in_order(self.table.names[number] for number in numbers)})" if len(numbers) <= most else ""
 
 
-def listed(names: Iterable[str]) -> str:
+def in_order(names: Iterable[str]) -> str:
     """List names as a person would, node-2 before node-10."""
     return ", ".join(sorted(names, key=as_counted))
 

@@ -1,6 +1,8 @@
 """The codes of gangs that nobody is evicted for, and of running gangs that stay: their cause and what helps."""
 
-EVICTIONS = (
+from phalanx.explain.reason_entry import ReasonEntry
+
+_ROWS = (
     ("Cooldown", "`cdp`", "The running pod is in its cooldown time (`volcano.sh/cooldown-time`), so it is not evicted.",
      "Wait until the cooldown time is over.",
      "no victims (preempt: ml/llama is in its cooldown time of 7200 s until 2026-01-05T10:00:00Z)"),
@@ -59,3 +61,4 @@ EVICTIONS = (
      "Wait for the time in which the nodes are lent.", ""),
 )  # fmt: skip
 """Code, source, cause, remedy, example."""
+EVICTIONS = tuple(ReasonEntry(*row) for row in _ROWS)

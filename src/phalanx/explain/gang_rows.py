@@ -4,7 +4,8 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from phalanx.explain.gang_status import GangStatus, gang_status, minimum_of
-from phalanx.explain.why import missing_groups, why
+from phalanx.explain.missing_groups import missing_groups
+from phalanx.explain.why import why
 from phalanx.model.task_status import HOLDING, Status
 from phalanx.session.decision import Decisions, Outcome
 from phalanx.session.shard_decisions import ShardDecisions

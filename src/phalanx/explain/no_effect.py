@@ -6,9 +6,9 @@ constraints restrict nothing; a policy of sub-groups that fits no pod; a minimum
 
 from collections.abc import Iterable, Iterator
 
+from phalanx.explain.domain_text import UNRESOLVED_TIERS
 from phalanx.explain.reading import Reading
 from phalanx.explain.reason_text import counted
-from phalanx.explain.why import UNRESOLVED_TIERS
 from phalanx.model.gang import Gang, SubGroup
 from phalanx.model.task_status import Status
 from phalanx.session.decision import Decisions, Outcome

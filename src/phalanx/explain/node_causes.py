@@ -29,8 +29,8 @@ from phalanx.explain.parts_of_pods import (
     spread_label_parts,
 )
 from phalanx.explain.parts_of_volumes import device_parts, held_device_parts, limit_parts, reach_parts, unbound_parts, zone_parts
-from phalanx.explain.reason_text import VOLUME_SLOTS, counted
-from phalanx.model.resources import PODS
+from phalanx.explain.reason_text import counted
+from phalanx.model.resources import PODS, VOLUME_SLOTS
 from phalanx.placement import Mask
 from phalanx.session.decision import Aftermath, Outcome
 from phalanx.state.gang_state import TaskState

@@ -3,13 +3,12 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from phalanx.model.resources import CPU, MEMORY, PODS, Resources, readable
+from phalanx.model.resources import CPU, MEMORY, PODS, VOLUME_SLOTS, Resources, readable
 from phalanx.model.task_status import Status
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.verdict import FitError, Verdict
 
 NO_GANGS = "no plugin of the configuration holds gangs together"
-VOLUME_SLOTS = "attachable-volumes-"
 
 _PREFILTERS = {
     "VolumeClaimNotFound": "volume claim {claim!r} does not exist",
@@ -71,9 +70,19 @@ def as_counted(name: str) -> list[tuple[int, str]]:
 
 def request_text(request: Resources) -> str:
     """Write a request as a person would, what is scarce first: ``1 nvidia.com/gpu, 4 cpu, 8Gi memory``."""
-    names = [name for name, amount in request.items() if amount and name != PODS and not name.startswith(VOLUME_SLOTS)]
-    ordered = [*sorted(name for name in names if name not in (CPU, MEMORY)), *(name for name in (CPU, MEMORY) if name in names)]
-    return ", ".join(f"{amount_text(name, request[name])} {name}" for name in ordered) or "a pod without requests"
+    names = scarce_first(name for name, amount in request.items() if amount)
+    return ", ".join(f"{amount_text(name, request[name])} {name}" for name in names) or "a pod without requests"
+
+
+def scarce_first(resources: Iterable[str]) -> list[str]:
+    """Order resources as people name them, devices before cpu and memory; the number of pods and of volumes is left out."""
+    names = {name for name in resources if name != PODS and not name.startswith(VOLUME_SLOTS)}
+    return [*sorted(names.difference((CPU, MEMORY))), *(name for name in (CPU, MEMORY) if name in names)]
+
+
+def asks_text(task: TaskState) -> str:
+    """Write what a task asks for."""
+    return request_text(task.task.shape.request)
 
 
 def amount_text(name: str, amount: float) -> str:

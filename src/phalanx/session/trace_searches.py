@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from phalanx.session.trace import TraceEvent, TrialEvent, listed
+from phalanx.model.listing import listed
+from phalanx.session.trace import TraceEvent, TrialEvent
 from phalanx.session.trace_events import Amounts, amounts_text
 
 UNCOUNTED = -1

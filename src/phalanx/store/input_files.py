@@ -46,6 +46,8 @@ OWN_GROUP = "phalanx.dev"
 NOT_UNDERSTOOD = (TypeError, AttributeError, KeyError)
 """What a reader may raise over an object of which not even the outlines are right."""
 MOST_SHOWN = 5
+GROUP = "PodGroup "
+"""How the name of a refused group begins."""
 Placed = tuple[str, dict[str, Any]]
 """An object with the place where it was found."""
 
@@ -153,6 +155,11 @@ class Intake:
         self.complete.append(whole)
         if not is_known and known_kind(document) not in kinds_listed():
             self.skipped[f"{document['kind']}.{_group(document)}".rstrip(".")] += 1
+
+    @property
+    def refused_groups(self) -> dict[str, str]:
+        """The groups among the refused objects, each with its place and what is wrong."""
+        return {name.removeprefix(GROUP): text for name, text in self.refused if name.startswith(GROUP)}
 
     def _look_for_unknown_fields(self, placed: Placed) -> None:
         """Remember unknown fields; an object that an API server has stored has none, whatever version its definitions have."""

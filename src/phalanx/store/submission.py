@@ -23,12 +23,23 @@ from phalanx.controllers.volcano_job.plugins.plugin import KeyPair
 from phalanx.dialects.cluster import ObjectCluster, describe
 from phalanx.dialects.group_references import named_groups
 from phalanx.errors import ClusterError, SnapshotError
-from phalanx.model.kinds import GROUP_KINDS, POD, STORAGE_CLASS, VOLUME_CLAIM, WORKLOADS, Document, Kind, kind_of, object_key
+from phalanx.model.kinds import (
+    GROUP_KINDS,
+    POD,
+    RESOURCE_QUOTA,
+    STORAGE_CLASS,
+    VOLUME_CLAIM,
+    WORKLOADS,
+    Document,
+    Kind,
+    kind_of,
+    object_key,
+)
 from phalanx.model.task import DEFAULT_SCHEDULER, GangKey, TaskKey
 from phalanx.model.task_status import ENDED
 from phalanx.store import apply
 from phalanx.store.completion import completed, known_kind
-from phalanx.store.quota_admission import QUOTA, QuotaAdmission
+from phalanx.store.quota_admission import QuotaAdmission
 from phalanx.store.reconciliation import Place, Reconciliation, refuse_outlines
 from phalanx.store.submission_surroundings import owner_uids, store_around
 
@@ -172,7 +183,7 @@ class _Submitting:
 
     def _refuse(self, document: Document) -> None:
         """Raise if a quota has no room for a pod."""
-        if document["kind"] == POD.kind and self._store.has_any(QUOTA):
+        if document["kind"] == POD.kind and self._store.has_any(RESOURCE_QUOTA):
             self._quotas.admit(completed(POD, document, self._store))
 
     # --- what came of it -----------------------------------------------------------------------------------------------

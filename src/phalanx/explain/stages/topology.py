@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
+from phalanx.explain.domain_text import UNRESOLVED_TIERS
 from phalanx.explain.gang_status import has_minimum
 from phalanx.explain.no_effect import NO_EFFECT, texts_without_effect
 from phalanx.explain.reading import Reading
 from phalanx.explain.reason_text import as_counted, counted
 from phalanx.explain.tree import Line, Stage, StageResult
-from phalanx.explain.why import UNRESOLVED_TIERS
-from phalanx.model.gang import TopologyConstraint
+from phalanx.explain.why_kai import level_text
 from phalanx.session.trace_events import GangNotReady
 from phalanx.session.trace_searches import DomainChosen, DomainLeft, DomainRefused, NoDomain
 from phalanx.state.gang_state import GangState, SubGroupState
@@ -69,8 +69,8 @@ def _unresolved(reading: Reading) -> Iterator[Line]:
     """Yield the constraints that mean nothing here, with the topologies that there are."""
     for text, reason in dict.fromkeys((each.message, each.reason) for each in reading.gang.verdicts if each.reason in UNRESOLVED):
         known = sorted(reading.snapshot.surroundings.label_trees)
-        listed = f"the topologies are {', '.join(known)}" if known else "there is no topology"
-        yield Line(text, reason, {}, (Line(listed),) if reason == "TopologyNotFound" else ())
+        others = f"the topologies are {', '.join(known)}" if known else "there is no topology"
+        yield Line(text, reason, {}, (Line(others),) if reason == "TopologyNotFound" else ())
 
 
 def _mistakes(reading: Reading) -> Iterator[Line]:
@@ -156,13 +156,7 @@ def _kind(gang: GangState, part: str) -> str:
         return "domain, not even the whole cluster,"
     if constraint.is_of_tiers:
         return f"HyperNode of tier {scope.allowed_tier} or narrower"
-    return f"group of nodes with one value of {constraint.label!r}" if constraint.label else _level(constraint)
-
-
-def _level(constraint: TopologyConstraint) -> str:
-    if constraint.required_level:
-        return f"domain of level {constraint.required_level!r} in topology {constraint.topology!r}"
-    return f"part of topology {constraint.topology!r}"
+    return f"group of nodes with one value of {constraint.label!r}" if constraint.label else level_text(constraint)
 
 
 def _scopes(gang: GangState) -> list[Scope]:

@@ -4,17 +4,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from phalanx.dialects.pods import ROLE
-from phalanx.model.kinds import GROUP_BY_DIALECT, Document
-from phalanx.whatif.changes.budgets import namespaced
-from phalanx.whatif.changes.group_fields import GangTrial, min_member, min_resources, priority, queue, topology
+from phalanx.model.kinds import GROUP_BY_DIALECT, Document, object_key
+from phalanx.whatif.changes.group_fields import LEVEL, TIER, GangTrial, min_member, min_resources, priority, queue, topology
 from phalanx.whatif.changes.nodes import waiting_again
-from phalanx.whatif.changes.object_change import ObjectChange, edited
-from phalanx.whatif.changes.pod_specs import POD_FIELDS, preemptable
-from phalanx.whatif.changes.pods import waits
+from phalanx.whatif.changes.object_change import ObjectChange, edited, namespaced
+from phalanx.whatif.changes.pod_specs import POD_FIELDS, preemptable, waits
 from phalanx.whatif.trial_cluster import Edit, TrialCluster
 
 MOST_PODS = 10_000
-TIER, LEVEL = "highestTierAllowed", "requiredTopologyLevel"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +32,7 @@ class GangChange(ObjectChange):
             return GROUP_FIELDS[self.field](trial)
         if self.field in POD_FIELDS:
             return self._pods_changed(trial)
-        if self.value != "gone":
-            raise self.unknown_state()
-        return [Edit(document, None) for document in (*trial.pods, *trial.groups)]
+        return self.gone(*trial.pods, *trial.groups)
 
     def _trial(self, cluster: TrialCluster) -> GangTrial:
         key = namespaced(self.name)
@@ -82,15 +77,11 @@ def _more_pods(trial: GangTrial) -> list[Edit]:
 def _pod_like(trial: GangTrial) -> Document:
     role = trial.change.key
     roles = {str(task.key): task.role for task in trial.cluster.members(trial.gang.key)}
-    alike = [pod for pod in trial.pods if not role or roles.get(_key(pod)) == role]
+    alike = [pod for pod in trial.pods if not role or roles.get(object_key(pod)) == role]
     if not alike and not trial.pods:
         raise trial.change.refuse("it has no pod that others could be like")
     waiting = sorted(alike or trial.pods, key=lambda pod: (not waits(pod), pod["metadata"]["name"]))
     return waiting[0] if alike else edited(waiting[0], "metadata", "annotations", ROLE, to=role)
-
-
-def _key(pod: Document) -> str:
-    return f"{pod['metadata'].get('namespace') or 'default'}/{pod['metadata']['name']}"
 
 
 def _copies(pod: Document, count: int, taken: set[str]) -> Iterator[Document]:

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from phalanx.dialects.fresh_pods import fresh
+from phalanx.kubernetes.spread import HOSTNAME
+from phalanx.kubernetes.taints import OF_UNREADY_NODES, UNSCHEDULABLE
 from phalanx.model.kinds import HYPERNODE, KINDS, NODE, POD, RESOURCE_SLICE, Document
 from phalanx.whatif.changes.object_change import NONE, ObjectChange, edited, part
 from phalanx.whatif.trial_cluster import Edit, TrialCluster
 
-UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
-NOT_READY = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-HOSTNAME = "kubernetes.io/hostname"
 MOST_NODES = 10_000
 NAMED_LIKE_NODES = tuple(kind for kind in KINDS if kind.kind in ("CSINode", "Numatopology"))
 """Objects that describe the node of their name."""
@@ -83,15 +82,15 @@ class NodeChange(ObjectChange):
 
 
 def _cordoned(node: Document) -> Document:
-    return _with_taint(edited(node, "spec", "unschedulable", to=True), UNSCHEDULABLE, ":NoSchedule")
+    return _with_taint(edited(node, "spec", "unschedulable", to=True), UNSCHEDULABLE.key, ":NoSchedule")
 
 
 def _uncordoned(node: Document) -> Document:
-    return _without_taints(edited(node, "spec", "unschedulable", to=None), UNSCHEDULABLE)
+    return _without_taints(edited(node, "spec", "unschedulable", to=None), UNSCHEDULABLE.key)
 
 
 def _ready(node: Document) -> Document:
-    return _with_condition(_without_taints(node, *NOT_READY), "True")
+    return _with_condition(_without_taints(node, *OF_UNREADY_NODES), "True")
 
 
 def _with_condition(node: Document, status: str) -> Document:

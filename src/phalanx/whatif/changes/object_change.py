@@ -10,7 +10,8 @@ from difflib import get_close_matches
 from typing import Any, ClassVar, Self
 
 from phalanx.errors import ConfigError, SnapshotError
-from phalanx.model.kinds import Document
+from phalanx.model.kinds import Document, Kind, object_key
+from phalanx.model.listing import listed
 from phalanx.model.resources import amount_of, quantity_text
 from phalanx.whatif.trial_cluster import Edit, TrialCluster
 
@@ -52,6 +53,12 @@ class ObjectChange:
     def edits(self, cluster: TrialCluster) -> list[Edit]:
         """Return the objects that it changes."""
         raise NotImplementedError
+
+    def gone(self, *documents: Document) -> list[Edit]:
+        """Return the objects as removed; raises where another state was typed, one that the kind does not have."""
+        if self.value != "gone":
+            raise self.unknown_state()
+        return [Edit(document, None) for document in documents]
 
     # --- errors ------------------------------------------------------------------------------------------------------
 
@@ -107,14 +114,26 @@ class ObjectChange:
         return repr(f"{self.word}/{self.name}.{self.field}{'.' + self.key if self.key else ''}={self.fields.get(self.field, '1')}")
 
 
+def namespaced(name: str) -> str:
+    """Return a name with its namespace, `default` where there is none."""
+    return name if "/" in name else f"default/{name}"
+
+
+def found_in(cluster: TrialCluster, change: ObjectChange, kind: Kind) -> Document:
+    """Return the object that a change is about."""
+    found = cluster.find(kind, namespaced(change.name))
+    if found is None:
+        raise change.unknown(map(object_key, cluster.all_of(kind)))
+    return found
+
+
 def close_to(word: str, known: Iterable[str], there_are: str) -> str:
     """Say which known word is meant, or which ones there are."""
     names = sorted(known)
     close = get_close_matches(word, names, n=1)
     if close:
         return f"did you mean {close[0]!r}?"
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return f"{there_are}: {', '.join(names[:MOST_NAMES]) or 'none'}{more}"
+    return f"{there_are}: {listed(names, MOST_NAMES) or 'none'}"
 
 
 def edited(document: Document, *path: str, to: Any) -> dict[str, Any]:  # Any: a part of an object

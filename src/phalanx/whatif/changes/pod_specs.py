@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from phalanx.dialects.gates import REQUIRED
 from phalanx.dialects.pods import PREEMPTABLE
 from phalanx.model.kinds import PRIORITY, Document
 from phalanx.model.resources import amount_of, quantity_text
@@ -13,7 +14,11 @@ from phalanx.whatif.trial_cluster import Edit, TrialCluster
 TOLERATION = re.compile(r"(?P<key>[^=:]+)(?:=(?P<value>[^:]*))?(?::(?P<effect>\w+))?")
 CONTAINERS, INIT_CONTAINERS = "containers", "initContainers"
 PodEdit = Callable[[Document, ObjectChange], Document]
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def waits(pod: Document) -> bool:
+    """Tell whether a pod has no node yet; what others ask for cannot change any more."""
+    return not part(pod, "spec", "nodeName")
 
 
 def _tolerations(pod: Document, change: ObjectChange) -> Document:
@@ -39,17 +44,20 @@ def _node_selector(pod: Document, change: ObjectChange) -> Document:
 
 def _dropped(*path: str) -> PodEdit:
     def drop(pod: Document, change: ObjectChange) -> Document:
-        if change.value != NONE:
-            raise change.refuse("it can only be dropped; write 'none'")
+        _refuse_all_but_none(change)
         return edited(pod, *path, to=None)
 
     return drop
 
 
-def _affinity(pod: Document, change: ObjectChange) -> Document:
-    """Drop what is required of nodes or of other pods: all of it, or only one of the three kinds."""
+def _refuse_all_but_none(change: ObjectChange) -> None:
     if change.value != NONE:
         raise change.refuse("it can only be dropped; write 'none'")
+
+
+def _affinity(pod: Document, change: ObjectChange) -> Document:
+    """Drop what is required of nodes or of other pods: all of it, or only one of the three kinds."""
+    _refuse_all_but_none(change)
     kinds = ("nodeAffinity", "podAffinity", "podAntiAffinity")
     if change.key and change.key not in kinds:
         raise change.refuse(f"no kind of affinity {change.key!r}; {close_to(change.key, kinds, 'kinds')}")
@@ -60,8 +68,7 @@ def _affinity(pod: Document, change: ObjectChange) -> Document:
 
 
 def _host_port(pod: Document, change: ObjectChange) -> Document:
-    if change.value != NONE:
-        raise change.refuse("a host port can only be dropped; write 'none'")
+    _refuse_all_but_none(change)
     own = part(pod, "spec", CONTAINERS) or ()
     return edited(pod, "spec", CONTAINERS, to=[_without_host_ports(item) for item in own])
 
@@ -83,7 +90,8 @@ def _preemption_policy(pod: Document, change: ObjectChange) -> Document:
     return edited(pod, "spec", "preemptionPolicy", to=change.value)
 
 
-def _preemptable(pod: Document, change: ObjectChange) -> Document:
+def preemptable(pod: Document, change: ObjectChange) -> Document:
+    """Let others take the place of a pod, or not; the same annotation says so on a group of Volcano."""
     return edited(pod, "metadata", "annotations", PREEMPTABLE, to=str(change.switch()).lower())
 
 
@@ -169,4 +177,3 @@ POD_FIELDS: Mapping[str, tuple[str, PodEdit]] = {
     "preemptionPolicy": ("PreemptLowerPriority", _preemption_policy),
 }
 """Fields of pods that wait, each with an example of a value."""
-preemptable = _preemptable

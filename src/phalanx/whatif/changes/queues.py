@@ -64,13 +64,9 @@ class QueueChange(ObjectChange):
                 raise self.refuse(f"queue {self.name!r} exists")
             is_kai = cluster.profile.policy.dialect == "kai"
             return [Edit(None, _kai_queue(self.name, cluster) if is_kai else _volcano_queue(self.name))]
-        if self.value != "gone":
-            if not there:
-                raise self.unknown(_names(cluster))
-            raise self.unknown_state()
         if not there:
             raise self.unknown(_names(cluster))
-        return [Edit(found, None) for found in there]
+        return self.gone(*there)
 
     # --- fields ------------------------------------------------------------------------------------------------------
 

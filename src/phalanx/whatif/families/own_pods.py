@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from phalanx.model.shape import Shape, Taint
+from phalanx.explain.parts_of_labels import taint_text
+from phalanx.model.shape import Shape
 from phalanx.model.storage import VolumeClaim
 from phalanx.state.snapshot import Surroundings
 from phalanx.whatif.changes.claims import ClaimChange
@@ -16,7 +17,6 @@ MOST_TAINTS = MOST_VALUES = 3
 OF_NODE_STATE = "node.kubernetes.io/"
 """Taints of nodes that are cordoned, not ready or short of something: nobody should tolerate them for a job."""
 OUR_SCHEDULER = "phalanx"
-WITHOUT_VOLUME = ("UnboundVolumeClaim", "VolumeClaimNotFound", "VolumeNotFound", "StorageClassNotFound", "VolumeClaimDeleted")
 
 
 def own(question: Question, field: str, value: str, key: str = "") -> GangChange:
@@ -43,12 +43,8 @@ def tolerations(question: Question) -> Iterator[Candidate]:
     """Taints tolerated that keep pods away."""
     found = [taint for taint in question.repelling() if not taint.key.startswith(OF_NODE_STATE)]
     for taint in found[:MOST_TAINTS]:
-        text = _taint_text(taint)
+        text = taint_text(taint)
         yield Candidate.fixed(f"with a toleration of {text}", own(question, "tolerations", text))
-
-
-def _taint_text(taint: Taint) -> str:
-    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
 
 
 def node_selectors(question: Question) -> Iterator[Candidate]:
