@@ -124,6 +124,7 @@ def test_nobody_waits() -> None:
         (("--timeout", "0"), "--timeout: '0' is not a duration"),
         (("--assume", "2h..1h"), "--assume: '2h..1h' is not a duration; write for example 4h or 30m..6h"),
         (("--server", "http://127.0.0.1:1"), "-f names files, and --server, --kubeconfig and --context a cluster"),
+        (("--now", "soon"), "--now: "),
         (("--config", "a.yaml", "--profile", "kai"), "--config and --profile exclude each other"),
     ],
 )

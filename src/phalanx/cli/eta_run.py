@@ -13,10 +13,10 @@ from phalanx.cli.cluster_input import read_cluster
 from phalanx.cli.eta import EtaOptions
 from phalanx.cli.eta_output import Answer, write
 from phalanx.cli.eta_simulations import EtaCluster, EtaSettings, eta_cluster, simulated
+from phalanx.cli.session_time import session_time
 from phalanx.config.policies import DEFAULT_PROFILE, policy_of_profile
 from phalanx.config.schedulers import our_schedulers
 from phalanx.dialects.cluster import ObjectCluster
-from phalanx.dialects.field_values import seconds
 from phalanx.errors import ConfigError, Missing
 from phalanx.explain.gang_rows import GangRow
 from phalanx.session.policy import Policy
@@ -30,7 +30,7 @@ MOST_NAMED = 5
 
 def answer(asked: EtaOptions) -> bool:
     """Answer and write; return whether everybody starts who was asked about."""
-    end = time.monotonic() + asked.seconds("--timeout", asked.timeout)
+    end = time.monotonic() + asked.timeout
     policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
     intake = _read(asked, policy)
     cluster = eta_cluster(intake, policy, _known(asked, intake.now))
@@ -62,8 +62,8 @@ def _known(asked: EtaOptions, now: float) -> EtaSettings:
     assumed = None if asked.assume is None else span_in(asked.assume)
     if asked.assume is not None and assumed is None:
         raise click.UsageError(f"--assume: {asked.assume!r} is not a duration; write for example 4h or 30m..6h")
-    moment = now if asked.now is None else seconds(asked.now, where="--now")
-    return EtaSettings(moment, asked.seconds("--horizon", asked.horizon), history, assumed, asked.names)
+    moment = now if asked.now is None else session_time(asked.now)
+    return EtaSettings(moment, asked.horizon, history, assumed, asked.names)
 
 
 def _write_history(path: str, gangs: Iterable[FinishedGang]) -> None:

@@ -28,7 +28,6 @@ Exit status:
   3  some gang has to wait, or some object was rejected or left out
 """
 
-FORMS = ("table", "json", "yaml")
 GANG_WAITS = 3
 
 
@@ -44,12 +43,8 @@ GANG_WAITS = 3
 @click.option("--shard", metavar="NAME", help="Schedule this SchedulingShard only; all shards by default.")
 @click.option("--usage", type=PATH, multiple=True, metavar="FILE", help="File with the past usage of queues; may be repeated.")
 @policy_options.scheduler_names
-@click.option(
-    "--now",
-    metavar="TIME",
-    help="Time of the session, such as 2026-01-01T12:00:00Z; now by default, by the clock of a live cluster.",
-)
-@click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Output format.")
+@policy_options.now
+@policy_options.form
 @click.option("-v", "verbosity", type=click.Choice(LEVELS), help=VERBOSITY_HELP)
 @click.option("--gang", "gangs", multiple=True, metavar="NAMESPACE/NAME", help=GANG_HELP)
 @click.option("--batch", is_flag=True, help="Read one JSON request per line from stdin and print one answer per line.")
@@ -104,8 +99,7 @@ class ScheduleOptions:
             raise click.UsageError(
                 "nothing to read: name a cluster with --context or --server, files or folders with -f, or stdin with -f -"
             )
-        if self.config and self.profile:
-            raise click.UsageError("--config and --profile exclude each other; a configuration may say 'profile: NAME' itself")
+        policy_options.refuse_two_policies(self.config, self.profile)
         refuse_gangs_without_trace(self.gangs, is_traced=self.verbosity is not None)
         if (*self.paths, *self.usage, self.config).count("-") > 1:
             raise click.UsageError("stdin can be read only once: one '-' at most")

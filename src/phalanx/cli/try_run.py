@@ -33,7 +33,7 @@ MOST_PODS = 6
 def try_out(asked: TryOptions) -> bool:
     """Try a submission and show what becomes of it; return whether all of it starts."""
     at = None if asked.now is None else session_time(asked.now)
-    new = [document for _, document in documents_of(asked.files)]
+    new = [document for _, document in documents_of(asked.paths)]
     policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
     cluster = ObjectCluster(ignored_provisioners=policy.flags.ignored_provisioners, schedulers=our_schedulers(asked.names))
     intake = read_cluster(asked.cluster_files, asked.reach, cluster)
