@@ -329,7 +329,7 @@ def _without_place(outcome: Outcome, snapshot: Snapshot) -> list[tuple[TaskState
     untried = next((task for task in gang.tasks if _is_blocked(task) and task.error is None), None)
     if untried is not None:
         large = too_large(outcome, untried, snapshot)
-        full = [verdict for verdict in gang.verdicts if _is_cluster_full(verdict, snapshot)]
+        full = _full_by_resource(gang, snapshot).values()
         found += [(untried, large or _all_taken(outcome, untried, verdict, snapshot)) for verdict in full]
     kinds: dict[tuple[str, str], TaskState] = {}
     for task, obstacle in found:
@@ -342,8 +342,13 @@ def full_cluster(outcome: Outcome, snapshot: Snapshot) -> Iterator[Search]:
     gang = outcome.state
     untried = next((task for task in gang.tasks if _is_blocked(task) and task.error is None), None)
     if untried is not None:
-        full = {verdict.numbers["resource"]: verdict for verdict in gang.verdicts if _is_cluster_full(verdict, snapshot)}
-        yield from (_everywhere(outcome, untried, verdict, snapshot) for verdict in full.values())
+        full = _full_by_resource(gang, snapshot).values()
+        yield from (_everywhere(outcome, untried, verdict, snapshot) for verdict in full)
+
+
+def _full_by_resource(gang: GangState, snapshot: Snapshot) -> dict[str, Verdict]:
+    """Return the last verdict about each resource of which a queue may have all; a large gang has one for each task."""
+    return {str(verdict.numbers["resource"]): verdict for verdict in gang.verdicts if _is_cluster_full(verdict, snapshot)}
 
 
 def _everywhere(outcome: Outcome, task: TaskState, verdict: Verdict, snapshot: Snapshot) -> Search:
