@@ -55,6 +55,16 @@ def test_a_job_that_waits_is_explained_with_what_would_start_it(tmp_path: Path) 
     assert "would start with 1 more node like n0 (--if 'node/+1=n0')" in result.stdout
 
 
+def test_several_files_may_follow_as_a_shell_expands_them(tmp_path: Path) -> None:
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps({**JOB, "metadata": {"name": "second", "namespace": "default"}}))
+    files = ["-f", str(tmp_path / "new.json"), str(other)]
+    run(tmp_path, [JOB], [build.node("n0", gpus=8)])
+    result = CliRunner().invoke(main, ["try", *files, "--cluster", str(tmp_path / "cluster.json"), "--now", NOW])
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("would start: 2 pods on 1 node") == 2
+
+
 def test_victims_are_named_with_the_action_that_evicts_them(tmp_path: Path) -> None:
     cluster = [build.node("n0", gpus=4), native.priority_class("high", 100), *running_gang("runs", "n0", "n0", gpus=2)]
     result = run(tmp_path, [with_priority(JOB, "high")], cluster)
@@ -86,7 +96,9 @@ def test_a_submission_without_pods_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("more", "message"), [
-    (["--config", "c", "--profile", "kai"], "--config and --profile exclude each other"), (["--now", "soon"], "--now"),
+    (["--config", "c", "--profile", "kai"], "--config and --profile exclude each other"),
+    (["--now", "soon"], "--now"),
+    (["--timeout", "soon"], "--timeout: 'soon' is not a duration"),
 ])  # fmt: skip
 def test_options_that_make_no_sense_are_refused(tmp_path: Path, more: list[str], message: str) -> None:
     result = run(tmp_path, [JOB], [build.node("n0")], *more)

@@ -7,6 +7,7 @@ import pytest
 from phalanx.config.policies import policy_of_profile
 from phalanx.explain.node_causes import node_text, search_of
 from phalanx.explain.reason_text import general_obstacle, request_text
+from phalanx.explain.untried import untried_error
 from phalanx.state.verdict import FitError, Verdict
 from phalanx.testing import build
 from tests.support import kai_objects as kai
@@ -81,6 +82,19 @@ def test_a_full_cluster_is_not_blamed_on_the_queue() -> None:
     assert with_queues(build.gang("train", tasks=4, gpus=1), gpus=3) == (
         "3 of 4 tasks fit; 1 more place for 1 nvidia.com/gpu needed (3 of 3 nvidia.com/gpu are free, 4 needed)"
     )
+
+
+def test_a_full_cluster_is_looked_at_once_however_many_tasks_the_queue_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[str] = []
+
+    def counted_error(shape: Any, resource: str, table: Any) -> FitError:
+        looks.append(resource)
+        return untried_error(shape, resource, table)
+
+    monkeypatch.setattr("phalanx.explain.why.untried_error", counted_error)
+    text = with_queues(build.gang("train", tasks=40, gpus=1), gpus=3)
+    assert text.endswith("(3 of 3 nvidia.com/gpu are free, 40 needed)")
+    assert looks == ["nvidia.com/gpu"]
 
 
 def test_a_resource_that_no_node_offers_is_named() -> None:

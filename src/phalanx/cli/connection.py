@@ -56,20 +56,44 @@ class ObjectName(click.ParamType[str]):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Offer the objects of the kind that was typed."""
-        import asyncio
-
         from phalanx.cli.get_run import names_here
-        from phalanx.errors import PhalanxError
 
-        async def asked(client: "Client", namespace: str) -> list[str]:
-            async with asyncio.timeout(COMPLETION_SECONDS):
-                return await names_here(client, str(ctx.params.get("kind") or "gangs"), namespace)
+        kind = str(ctx.params.get("kind") or "gangs")
+        return _offered(ctx, lambda client, namespace: names_here(client, kind, namespace), incomplete)
 
-        try:
-            found = ask(Reach(**{name: ctx.params.get(name) for name in REACHED_BY}), asked, ctx)
-        except (PhalanxError, OSError, TimeoutError):
+
+class GangName(click.ParamType[str]):
+    """The name of a gang, with its namespace or alone; the shell completes it as it does names of objects."""
+
+    name = "gang"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Offer the gangs of the namespace that was typed, or of all; not those of a cluster if files are read instead of one."""
+        from phalanx.cli.get_run import gang_names
+
+        if ctx.params.get("files"):
             return []
-        return [CompletionItem(name) for name in found if name.startswith(incomplete)]
+        place, is_begun = ctx.params.get("namespace") or "", bool(incomplete)
+        return _offered(ctx, lambda client, _: gang_names(client, place, with_bare_names=is_begun), incomplete)
+
+
+def _offered(
+    ctx: click.Context, question: Callable[["Client", str], Awaitable[list[str]]], incomplete: str
+) -> list[CompletionItem]:
+    """Ask the cluster that was typed; nothing is offered where it does not answer soon."""
+    import asyncio
+
+    from phalanx.errors import PhalanxError
+
+    async def asked(client: "Client", namespace: str) -> list[str]:
+        async with asyncio.timeout(COMPLETION_SECONDS):
+            return await question(client, namespace)
+
+    try:
+        found = ask(Reach(**{name: ctx.params.get(name) for name in REACHED_BY}), asked, ctx)
+    except (PhalanxError, OSError, TimeoutError):
+        return []
+    return [CompletionItem(name) for name in found if name.startswith(incomplete)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from phalanx.store.input_files import read_bytes
 
 def answer(asked: EtaOptions) -> bool:
     """Answer and write; return whether everybody starts who was asked about."""
-    end = time.monotonic() + asked.seconds("--timeout", asked.timeout)
+    end = time.monotonic() + asked.timeout
     given = read_input(asked, asked.files, asked_policy(asked.config, asked.profile), is_frugal=False)  # when pods ended is history
     for text in (*given.intake.notes(), *(text for _, text in given.intake.refused)):
         output.note(text)
@@ -57,7 +57,7 @@ def _known(asked: EtaOptions) -> EtaSettings:
     assumed = None if asked.assume is None else span_in(asked.assume)
     if asked.assume is not None and assumed is None:
         raise click.UsageError(f"--assume: {asked.assume!r} is not a duration; write for example 4h or 30m..6h")
-    return EtaSettings(asked.seconds("--horizon", asked.horizon), history, assumed)
+    return EtaSettings(asked.horizon, history, assumed)
 
 
 def _write_history(path: str, gangs: Iterable[FinishedGang]) -> None:

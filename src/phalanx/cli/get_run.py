@@ -101,6 +101,15 @@ async def names_here(client: Client, kind_name: str, namespace: str) -> list[str
     return sorted(str(item["metadata"]["name"]) for item in found)
 
 
+async def gang_names(client: Client, namespace: str, *, with_bare_names: bool) -> list[str]:
+    """Return how gangs can be named: by name in a namespace; else with their namespaces, and by their names alone if asked for."""
+    found = [item["metadata"] for item in await gangs(client, namespace)]
+    names = {str(item["name"]) for item in found}
+    if namespace:
+        return sorted(names)
+    return sorted({f"{item['namespace']}/{item['name']}" for item in found} | (names if with_bare_names else set()))
+
+
 async def _elsewhere(client: Client, name: str) -> str:
     """Return the end of a message: which other namespace has a gang of that name, if we may read it."""
     try:

@@ -42,11 +42,7 @@ GANG_WAITS = 3
 @click.option("--shard", metavar="NAME", help="Schedule this SchedulingShard only; all shards by default.")
 @click.option("--usage", type=PATH, multiple=True, metavar="FILE", help="File with the past usage of queues; may be repeated.")
 @policy_options.scheduler_names
-@click.option(
-    "--now",
-    metavar="TIME",
-    help="Time of the session, such as 2026-01-01T12:00:00Z; now by default, by the clock of a live cluster.",
-)
+@policy_options.now
 @policy_options.form
 @click.option("-v", "verbosity", type=click.Choice(LEVELS), help=VERBOSITY_HELP)
 @click.option("--gang", "gangs", multiple=True, metavar="NAMESPACE/NAME", help=GANG_HELP)

@@ -7,12 +7,10 @@ import click
 
 from phalanx.cli import policy_options
 from phalanx.cli.connection import Reach, cluster_options
-from phalanx.cli.explain import SEARCH_SECONDS
 from phalanx.cli.policy_options import PATH
 
 EXAMPLES = """\b
 Examples:
-  phalanx try -f job.yaml
   phalanx try -f job.yaml --context my-cluster -o json
   phalanx try -f job.yaml --cluster cluster.yaml
 
@@ -33,6 +31,7 @@ class TryOptions:
 
     reach: Reach
     files: tuple[str, ...]
+    more_files: tuple[str, ...]
     cluster_files: tuple[str, ...]
     config: str | None
     profile: str | None
@@ -41,10 +40,15 @@ class TryOptions:
     timeout: float
     form: str
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Everything to submit: `-f a b` names two files."""
+        return self.files + self.more_files
+
     def refuse_clashes(self) -> None:
         """Refuse options that do not go together."""
         policy_options.refuse_two_policies(self.config, self.profile)
-        policy_options.refuse_stdin_twice(*self.files, *self.cluster_files, self.config)
+        policy_options.refuse_stdin_twice(*self.paths, *self.cluster_files, self.config)
 
 
 @click.command(epilog=EXAMPLES)
@@ -52,19 +56,17 @@ class TryOptions:
     "-f", "--filename", "files", type=PATH, multiple=True, required=True, metavar="PATH...",
     help="Files or directories with the objects to submit, or - for stdin.",
 )  # fmt: skip
+@click.argument("more_files", type=PATH, nargs=-1, metavar="[PATH]...")
 @click.option(
-    "--cluster", "cluster_files", type=PATH, multiple=True, metavar="PATH...",
-    help="Files or directories with the cluster; a live one by default.",
+    "--cluster", "cluster_files", type=PATH, multiple=True, metavar="PATH",
+    help="File or directory with the cluster, or - for stdin; may be repeated. A live cluster by default.",
 )  # fmt: skip
 @cluster_options()
 @policy_options.config
 @policy_options.profile
 @policy_options.scheduler_names
-@click.option("--now", metavar="TIME", help="Time of the session, such as 2026-01-01T12:00:00Z; now by default.")
-@click.option(
-    "--timeout", type=click.FloatRange(min=0), default=SEARCH_SECONDS, show_default=True, metavar="SECONDS",
-    help="How long to look for changes that would start what waits; 0 for not at all.",
-)  # fmt: skip
+@policy_options.now
+@policy_options.search_timeout
 @policy_options.form
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click read them

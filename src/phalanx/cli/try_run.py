@@ -29,7 +29,7 @@ MOST_PODS = 6
 
 def try_out(asked: TryOptions) -> bool:
     """Try a submission and show what becomes of it; return whether all of it starts."""
-    new = [document for _, document in documents_of(asked.files)]
+    new = [document for _, document in documents_of(asked.paths)]
     given = read_input(asked, asked.cluster_files, asked_policy(asked.config, asked.profile))
     submission = submitted(new, given.documents, settings_for(asked.names), now=given.now)
     trial = TrialCluster(given.documents, given.cluster, connected(given.policy), given.now)

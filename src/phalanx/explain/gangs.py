@@ -86,7 +86,7 @@ def _cause(outcome: Outcome, snapshot: Snapshot, text: str, *, is_behind_gate: b
     """Return why a gang waits; None when it does not. What a session behind our gate found is known by its sentence alone."""
     if not text:
         return None
-    return cause_of_text(text) if is_behind_gate else cause_of(outcome, snapshot, text)
+    return cause_of_text(text) if is_behind_gate else cause_of(outcome, snapshot)
 
 
 def _is_left_by_its_owner(gang: GangState) -> bool:

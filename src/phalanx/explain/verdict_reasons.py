@@ -16,13 +16,14 @@ VERDICTS = (
         "`proportion` of kai",
         "With these resources its queue would have a larger part of its fair share than the queue of the victims.",
         "Wait for free resources, or raise the quota or weight of the queue.",
+        "queue 'a' would be better off than queue 'b', which loses to it",
     ),
     ReasonEntry(
         "BindBackoff",
         "`bindbackoff`",
         "A bind of this gang failed recently; it is retried later.",
         "Check the node and the admission policies that rejected the bind; it is retried by itself.",
-        "bind to n3 failed 2 times, tried again in 8 s",
+        "bind to gpu-1 failed 3 times, tried again in 2 s (2026-01-05T09:00:02Z)",
     ),
     ReasonEntry(
         "ClaimDeleted",
@@ -97,8 +98,9 @@ VERDICTS = (
     ReasonEntry(
         "Invalid",
         "session",
-        "The group contradicts another one; the message says how. Other groups are not affected.",
+        "The group is invalid, or contradicts another one; the message says how. Other groups are not affected.",
         "Correct the group as the message says.",
+        "spec.minMember: -2 is negative; write 0 or more",
     ),
     ReasonEntry(
         "LegacyMig",
@@ -119,19 +121,21 @@ VERDICTS = (
         "`coscheduling`",
         "The group needs more in total (`minResources`) than all nodes together have free, or have.",
         "Lower `minResources`, or add nodes.",
+        "its minResources ask for 4 nvidia.com/gpu in all, there are 2",
     ),
     ReasonEntry(
         "NamespaceQuotaExceeded",
         "`resourcequota`",
         "The gang exceeds a ResourceQuota of the namespace.",
         "Raise the ResourceQuota, or wait for pods of the namespace to end.",
-        "resource quota team has 4 of 4 requests.nvidia.com/gpu used; 2 more do not fit",
+        "resource quota gpus has 0 of 2 requests.nvidia.com/gpu used; 4 more do not fit",
     ),
     ReasonEntry(
         "NoHyperNodes",
         "`network-topology-aware`",
         "The group has a hard network constraint, and no HyperNode exists (`unresolvedTier: refuse`).",
         "Create HyperNodes, or remove the constraint.",
+        "spec.networkTopology is hard, but no HyperNode exists; create HyperNodes",
     ),
     ReasonEntry(
         "NoShard",
@@ -152,6 +156,7 @@ VERDICTS = (
         "session",
         "No plugin of the configuration says that pods may be evicted for a gang, so none are.",
         "Use a profile with a plugin that allows evictions, such as `gang` or `priority`.",
+        "ml/llama stays, since no plugin of the configuration lets anybody go",
     ),
     ReasonEntry(
         "NodeAffinityConflict",
@@ -214,6 +219,7 @@ VERDICTS = (
         "`tdm`",
         "No pods are evicted for a preemptable gang.",
         "Make the gang not preemptable.",
+        "a preemptable gang takes no room from others",
     ),
     ReasonEntry(
         "QueueDepth",
@@ -248,7 +254,7 @@ VERDICTS = (
         "`proportion`",
         "The queue has all it deserves.",
         "Wait for other queues to need less, or raise the weight of the queue.",
-        "queue 'a' has all it deserves, and this gang comes after the others in it",
+        "queue default has all it deserves (8 of 8 cpu)",
     ),
     ReasonEntry(
         "QueueQuotaExceeded",
@@ -262,7 +268,7 @@ VERDICTS = (
         "`capacity`",
         "The queue has no chain of parents to the root, or has both queues below it and gangs of its own.",
         "Correct the parents of the queue.",
-        "queue research does not lead up to the root: a parent is missing or queues form a circle",
+        "queue lab has queues below it and gangs of its own; move the gangs to a leaf queue",
     ),
     ReasonEntry(
         "ScheduleTimeout",
@@ -305,12 +311,14 @@ VERDICTS = (
         "`network-topology-aware`",
         "The group has a hard network constraint that names no tier (`unresolvedTier: refuse`).",
         "Name a tier: `highestTierAllowed` or `highestTierName`.",
+        "spec.networkTopology is hard, but names no tier; write highestTierAllowed or highestTierName, or mode: soft",
     ),
     ReasonEntry(
         "TierNotFound",
         "`network-topology-aware`",
         "The group names a tier that no HyperNode has (`unresolvedTier: refuse`); the message has the names that exist.",
         "Name a tier that HyperNodes have.",
+        "spec.networkTopology.highestTierName: no HyperNode has the tier name 'rak'; none has a tierName",
     ),
     ReasonEntry(
         "TopologyNotFound",
@@ -331,6 +339,7 @@ VERDICTS = (
         "`proportion` of kai",
         "The queue of the victims has no more than its share.",
         "Wait for free resources.",
+        "queue 'b' holds no more than it can count on (5 of 5 GPUs)",
     ),
     ReasonEntry(
         "VolumeClaimDeleted",
@@ -351,7 +360,7 @@ VERDICTS = (
         "`predicates`",
         "The volume that a claim is bound to does not exist.",
         "Restore the volume, or delete the claim and create it again.",
-        "volume claim 'data' has lost its volume 'pv-1'",
+        "volume 'pv-1' of a claim does not exist",
     ),
 )
 """By code."""

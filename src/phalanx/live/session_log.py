@@ -72,7 +72,7 @@ class Narrator:
         before, text = self._said.pop(key, None), why(outcome, snapshot)
         if not text:
             return
-        cause = self._said[key] = cause_of(outcome, snapshot, text)
+        cause = self._said[key] = cause_of(outcome, snapshot)
         level = GANGS if cause != before else EVERY_GANG
         if level <= verbosity:
             waits = " waits" if standing in (GangStatus.WAITS, GangStatus.PIPELINED) else ""
