@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from phalanx.explain.eviction_reasons import EVICTIONS
-from phalanx.explain.reasons import LACKS, VERDICTS
+from phalanx.explain.verdict_reasons import LACKS, VERDICTS
 from tests.scenarios.test_explained import SITUATIONS, explained
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -49,16 +49,19 @@ def without_place(outcome: Outcome, snapshot: Snapshot) -> list[tuple[TaskState,
 
 
 def _not_tried(gang: GangState, snapshot: Snapshot) -> Iterator[tuple[TaskState, Verdict]]:
-    """Yield a task that was not tried because a queue may have no more than all there is, with each verdict that says so."""
+    """Yield a task that was not tried because a queue may have no more than all there is, with the last verdict on each resource.
+
+    A large gang has such a verdict for each of its tasks.
+    """
     untried = next((task for task in gang.tasks if is_blocked(task) and task.error is None), None)
     if untried is not None:
-        yield from ((untried, verdict) for verdict in gang.verdicts if is_cluster_full(verdict, snapshot))
+        full = {verdict.numbers["resource"]: verdict for verdict in gang.verdicts if is_cluster_full(verdict, snapshot)}
+        yield from ((untried, verdict) for verdict in full.values())
 
 
 def full_cluster(outcome: Outcome, snapshot: Snapshot) -> Iterator[Search]:
     """Yield a search over all nodes for each resource of which a queue may have all, where that is why a task was not tried."""
-    found = {verdict.numbers["resource"]: (task, verdict) for task, verdict in _not_tried(outcome.state, snapshot)}
-    yield from (_everywhere(outcome, task, verdict, snapshot) for task, verdict in found.values())
+    yield from (_everywhere(outcome, task, verdict, snapshot) for task, verdict in _not_tried(outcome.state, snapshot))
 
 
 def _everywhere(outcome: Outcome, task: TaskState, verdict: Verdict, snapshot: Snapshot) -> Search:
