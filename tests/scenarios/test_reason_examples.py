@@ -14,10 +14,7 @@ from tests.scenarios.test_explained import SITUATIONS, explained
 ROOT = Path(__file__).resolve().parents[2]
 PART = 15
 """So many characters in a row of an example stand in the code that makes the sentence."""
-EXAMPLE_BY_CODE = {
-    **{item.code: item.example for item in (*VERDICTS, *LACKS)},
-    **{code: example for code, _, _, _, example in EVICTIONS},
-}
+EXAMPLE_BY_CODE = {item.code: item.example for item in (*VERDICTS, *LACKS, *EVICTIONS)}
 WITHOUT_SENTENCE = {"NotStarving", "NoNodeFits"}
 """The first is never shown, the second has the words of whoever refused."""
 NOT_IN_SITUATIONS = {
