@@ -126,13 +126,7 @@ def _recorded(reading: Reading) -> Iterator[Attempt]:
     domains: list[DomainRefused | DomainLeft] = [*reading.events(DomainRefused), *reading.events(DomainLeft)]
     for domain in domains:
         if domain.placed >= 0 and not domain.is_trial:  # a trial is held on a cluster without its victims
-            yield Attempt(*_parted(domain.domain), domain.placed, domain.needed)
-
-
-def _parted(domain: str) -> tuple[str, str]:
-    """Return a domain and the part of the gang that it was tried for."""
-    name, _, part = domain.partition(" with its part ")
-    return name, part
+            yield Attempt(domain.domain, domain.part, domain.placed, domain.needed)
 
 
 def _is_enough_in_all(reading: Reading, attempts: list[Attempt]) -> bool:
@@ -178,7 +172,7 @@ def _no_domain(reading: Reading) -> Iterator[Line]:
 
 
 def _chosen(reading: Reading) -> Iterator[Line]:
-    names = dict.fromkeys(event.domain for event in reading.events(DomainChosen) if not event.is_trial)
+    names = dict.fromkeys(event.where for event in reading.events(DomainChosen) if not event.is_trial)
     if reading.gang.allocated_hypernode and not names:
         names = dict.fromkeys([f"HyperNode {reading.gang.allocated_hypernode}"])
     yield from (Line(f"it is in {name}", "", {"domain": name}) for name in names if name != WHOLE_CLUSTER)
