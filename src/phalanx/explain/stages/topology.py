@@ -10,7 +10,7 @@ from itertools import islice
 
 from phalanx.explain.domain_text import UNRESOLVED_TIERS
 from phalanx.explain.gang_status import has_minimum
-from phalanx.explain.no_effect import NO_EFFECT, texts_without_effect
+from phalanx.explain.no_effect import NO_EFFECT, constraints_without_effect
 from phalanx.explain.reading import Reading
 from phalanx.explain.reason_text import as_counted, counted
 from phalanx.explain.tree import Line, Stage, StageResult
@@ -26,8 +26,6 @@ Scope = GangState | SubGroupState
 UNRESOLVED = (*UNRESOLVED_TIERS, "TopologyNotFound", "LevelNotFound")
 NO_DOMAIN = "NoDomain"
 WHOLE_CLUSTER = "the whole cluster"
-CONSTRAINT = "networkTopology"
-"""The field that sentences about constraints name."""
 MOST_DOMAINS = 5
 
 
@@ -56,7 +54,7 @@ def topology(reading: Reading) -> StageResult:
         return StageResult(Stage.TOPOLOGY, False, unresolved, is_cause=True)
     if not any(scope.topology is not None for scope in _scopes(gang)):
         return StageResult(Stage.TOPOLOGY, None)
-    ignored = tuple(Line(text, NO_EFFECT) for text in texts_without_effect(reading) if CONSTRAINT in text)
+    ignored = tuple(Line(text, NO_EFFECT) for text in constraints_without_effect(reading))
     if has_minimum(gang):
         return StageResult(Stage.TOPOLOGY, True, (*_chosen(reading), *ignored))
     attempts, ignored = _attempts(reading), (*ignored, *_mistakes(reading))
