@@ -72,7 +72,7 @@ def test_a_gang_that_is_not_there_is_an_error_that_names_those_that_are() -> Non
 
 def test_a_gang_is_named_as_for_explain() -> None:
     whole = example("research/whisper", seeds=1).stdout
-    for typed in (["whisper"], ["whisper", "-n", "research"], ["gang/research/whisper"], ["whis"]):
+    for typed in (["whisper"], ["whisper", "-n", "research"], ["gang/research/whisper"], ["whisp"]):
         assert example(*typed, seeds=1).stdout == whole
     assert example("whisper", "-n", "default").exit_code == 1
 

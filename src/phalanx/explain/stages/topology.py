@@ -10,7 +10,7 @@ from itertools import islice
 
 from phalanx.explain.domain_text import UNRESOLVED_TIERS
 from phalanx.explain.gang_status import has_minimum
-from phalanx.explain.no_effect import NO_EFFECT, texts_without_effect
+from phalanx.explain.no_effect import NO_EFFECT, constraints_without_effect
 from phalanx.explain.reading import Reading
 from phalanx.explain.reason_text import as_counted, counted
 from phalanx.explain.tree import Line, Stage, StageResult
@@ -26,8 +26,6 @@ Scope = GangState | SubGroupState
 UNRESOLVED = (*UNRESOLVED_TIERS, "TopologyNotFound", "LevelNotFound")
 NO_DOMAIN = "NoDomain"
 WHOLE_CLUSTER = "the whole cluster"
-CONSTRAINT = "networkTopology"
-"""The field that sentences about constraints name."""
 MOST_DOMAINS = 5
 
 
@@ -56,7 +54,7 @@ def topology(reading: Reading) -> StageResult:
         return StageResult(Stage.TOPOLOGY, False, unresolved, is_cause=True)
     if not any(scope.topology is not None for scope in _scopes(gang)):
         return StageResult(Stage.TOPOLOGY, None)
-    ignored = tuple(Line(text, NO_EFFECT) for text in texts_without_effect(reading) if CONSTRAINT in text)
+    ignored = tuple(Line(text, NO_EFFECT) for text in constraints_without_effect(reading))
     if has_minimum(gang):
         return StageResult(Stage.TOPOLOGY, True, (*_chosen(reading), *ignored))
     attempts, ignored = _attempts(reading), (*ignored, *_mistakes(reading))
@@ -126,13 +124,7 @@ def _recorded(reading: Reading) -> Iterator[Attempt]:
     domains: list[DomainRefused | DomainLeft] = [*reading.events(DomainRefused), *reading.events(DomainLeft)]
     for domain in domains:
         if domain.placed >= 0 and not domain.is_trial:  # a trial is held on a cluster without its victims
-            yield Attempt(*_parted(domain.domain), domain.placed, domain.needed)
-
-
-def _parted(domain: str) -> tuple[str, str]:
-    """Return a domain and the part of the gang that it was tried for."""
-    name, _, part = domain.partition(" with its part ")
-    return name, part
+            yield Attempt(domain.domain, domain.part, domain.placed, domain.needed)
 
 
 def _is_enough_in_all(reading: Reading, attempts: list[Attempt]) -> bool:
@@ -178,7 +170,7 @@ def _no_domain(reading: Reading) -> Iterator[Line]:
 
 
 def _chosen(reading: Reading) -> Iterator[Line]:
-    names = dict.fromkeys(event.domain for event in reading.events(DomainChosen) if not event.is_trial)
+    names = dict.fromkeys(event.where for event in reading.events(DomainChosen) if not event.is_trial)
     if reading.gang.allocated_hypernode and not names:
         names = dict.fromkeys([f"HyperNode {reading.gang.allocated_hypernode}"])
     yield from (Line(f"it is in {name}", "", {"domain": name}) for name in names if name != WHOLE_CLUSTER)

@@ -9,7 +9,7 @@ from phalanx.dialects.status import is_finished
 from phalanx.dialects.traits import traits_of
 from phalanx.explain.gang_status import admission_refusals, has_minimum, is_empty, minimum_of
 from phalanx.explain.held_back import other_schedulers
-from phalanx.explain.no_effect import NO_EFFECT, texts_without_effect
+from phalanx.explain.no_effect import NO_EFFECT, members_without_effect
 from phalanx.explain.reading import Owner, Reading
 from phalanx.explain.reason_code import GATED, NO_PODS, OTHER_SCHEDULER
 from phalanx.explain.reason_text import as_counted, counted, gates_text, no_pods
@@ -104,7 +104,7 @@ def _members(reading: Reading) -> Iterator[Line]:
     short = [line for line in parts if line.code]
     yield from [count, *short, *held] if is_short else [*short, *held, count]
     yield from [line for line in parts if not line.code][:MOST_PARTS]
-    yield from (Line(text, NO_EFFECT) for text in texts_without_effect(reading) if "networkTopology" not in text)
+    yield from (Line(text, NO_EFFECT) for text in members_without_effect(reading))
     if traits_of(gang.gang).counts_pod_sets:
         yield from (Line(text, "StrayPod") for text in list(strays(gang))[:MOST_STRAYS])
 
