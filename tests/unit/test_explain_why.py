@@ -91,7 +91,7 @@ def test_a_full_cluster_is_looked_at_once_however_many_tasks_the_queue_refused(m
         looks.append(resource)
         return untried_error(shape, resource, table)
 
-    monkeypatch.setattr("phalanx.explain.why.untried_error", counted_error)
+    monkeypatch.setattr("phalanx.explain.missing_places.untried_error", counted_error)
     text = with_queues(build.gang("train", tasks=40, gpus=1), gpus=3)
     assert text.endswith("(3 of 3 nvidia.com/gpu are free, 40 needed)")
     assert looks == ["nvidia.com/gpu"]
