@@ -155,13 +155,10 @@ class _Submitting:
         return {**document, "metadata": {**meta, "name": f"{stem}{number:05d}"}}
 
     def _changed(self, kind: Kind, wanted: Document, live: Document) -> Document | None:
-        """Change an object that is there, as applying a manifest does.
-
-        kubectl merges the containers of a pod one by one, so that what the API server has written into them stays.
-        """
+        """Change an object that is there, as applying a manifest does."""
         place = str(wanted["metadata"].get("namespace") or ""), str(wanted["metadata"]["name"])
         try:
-            patch = apply.change(completed(kind, wanted, self._store) if kind is POD else wanted, live)
+            patch = apply.change(wanted, live)
             self._problems[f"{describe(wanted)}: is there already, and {_changes(patch)}; its pods stay as they are"] = None
             changed = self._store.patch(kind, *place, patch) if patch else live
         except ClusterError as problem:
