@@ -39,6 +39,7 @@ class TryOptions:
     profile: str | None
     names: tuple[str, ...]
     now: str | None
+    changes: tuple[str, ...]
     timeout: float
     form: str
 
@@ -59,11 +60,12 @@ class TryOptions:
     "--cluster", "cluster_files", type=PATH, multiple=True, metavar="PATH...",
     help="Files or directories with the cluster; a live one by default.",
 )  # fmt: skip
-@cluster_options()
+@cluster_options("Namespace of objects that name none.")
 @policy_options.config
 @policy_options.profile
 @policy_options.scheduler_names
 @click.option("--now", metavar="TIME", help="Time of the session, such as 2026-01-01T12:00:00Z; now by default.")
+@click.option("--if", "changes", multiple=True, metavar="CHANGE", help="Decide as if this were so; may be repeated.")
 @click.option(
     "--timeout", type=click.FloatRange(min=0), default=SEARCH_SECONDS, show_default=True, metavar="SECONDS",
     help="How long to look for changes that would start what waits; 0 for not at all.",

@@ -23,7 +23,7 @@ from phalanx.controllers.volcano_job.plugins.plugin import KeyPair
 from phalanx.dialects.cluster import ObjectCluster, describe
 from phalanx.dialects.group_references import named_groups
 from phalanx.errors import ClusterError, SnapshotError
-from phalanx.model.kinds import GROUP_KINDS, POD, STORAGE_CLASS, VOLCANO_JOB, VOLUME_CLAIM, WORKLOADS, Document, Kind, kind_of, object_key
+from phalanx.model.kinds import GROUP_KINDS, POD, STORAGE_CLASS, VOLUME_CLAIM, WORKLOADS, Document, Kind, kind_of, object_key
 from phalanx.model.task import DEFAULT_SCHEDULER, GangKey, TaskKey
 from phalanx.model.task_status import ENDED
 from phalanx.store import apply
@@ -173,7 +173,7 @@ class _Submitting:
         place = str(wanted["metadata"].get("namespace") or ""), str(wanted["metadata"]["name"])
         try:
             patch = apply.change(wanted, live)
-            after = "; its pods stay as they are" if kind in WORKLOADS or kind is VOLCANO_JOB else ""
+            after = "" if kind is POD else "; its pods stay as they are"
             self._problems[f"{describe(wanted)}: is there already, and {_changes(patch)}{after}"] = None
             changed = self._store.patch(kind, *place, patch) if patch else live
         except ClusterError as problem:
