@@ -65,10 +65,21 @@ def test_a_gang_that_runs_does_not_wait() -> None:
     assert (found.stdout, found.exit_code) == ("research/bert: Runs; it does not wait.\n", 0)
 
 
-def test_a_gang_that_is_not_there_is_an_error_that_names_those_that_wait() -> None:
+def test_a_gang_that_is_not_there_is_an_error_that_names_others() -> None:
     found = example("research/nobody")
     assert found.exit_code == 1
-    assert "gang 'research/nobody' not found; these wait: research/llama, research/mixtral, research/whisper" in found.stderr
+    assert "there is no gang research/nobody; did you mean research/notebook?" in found.stderr
+
+
+def test_a_gang_is_found_as_explain_finds_it() -> None:
+    assert example("whisp").stdout == example("gang/research/whisper").stdout == example("research/whisper").stdout
+
+
+def test_durations_in_a_history_are_not_negative(tmp_path: Path) -> None:
+    (tmp_path / "history.jsonl").write_text('{"gang": "ml/a", "seconds": -4}\n')
+    found = example("--history", str(tmp_path / "history.jsonl"))
+    assert found.exit_code == 1
+    assert "line 1: Expected `float` >= 0" in found.stderr
 
 
 def test_json_holds_quantiles_and_what_is_known() -> None:

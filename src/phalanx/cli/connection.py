@@ -114,7 +114,10 @@ def cluster_options(namespace_help: str = "") -> Callable[[Command], Command]:
         ),
         click.option("--context", metavar="NAME", help="Context of the kubeconfig; the current one by default."),
         click.option(
-            "--request-timeout", type=Seconds(), metavar="DURATION", help="How long to wait for each answer of the cluster; 30s by default."
+            "--request-timeout",
+            type=Seconds(),
+            metavar="DURATION",
+            help="How long to wait for each answer of the cluster; 30s by default.",
         ),
     ]
     if namespace_help:

@@ -30,7 +30,8 @@ NOT_EXPECTED = 3
 @click.argument("gang", required=False, metavar="[NAMESPACE/NAME]")
 @click.option("-f", "--filename", "files", type=PATH, multiple=True, metavar="PATH",
               help="Files or directories to read instead of a cluster, or - for stdin; may be repeated.")  # fmt: skip
-@cluster_options("Namespace of a gang that is given without one.")
+@click.option("-n", "--namespace", metavar="NAME", help="Namespace of the gang; any in which there is one by default.")
+@cluster_options()
 @click.option("--history", "histories", type=PATH, multiple=True, metavar="FILE",
               help="How long finished gangs took, one JSON object per line; may be repeated.")  # fmt: skip
 @click.option("--write-history", "written", type=click.Path(dir_okay=False), metavar="FILE",

@@ -13,6 +13,7 @@ from phalanx.cli.cluster_input import read_cluster
 from phalanx.cli.eta import EtaOptions
 from phalanx.cli.eta_output import Answer, write
 from phalanx.cli.eta_simulations import EtaCluster, EtaSettings, eta_cluster, simulated
+from phalanx.cli.gang_choice import chosen_gang, owners_by_gang
 from phalanx.config.policies import DEFAULT_PROFILE, policy_of_profile
 from phalanx.config.schedulers import our_schedulers
 from phalanx.dialects.cluster import ObjectCluster
@@ -24,8 +25,6 @@ from phalanx.sim.eta import estimates
 from phalanx.sim.known_durations import FinishedGang, read_history, write_history
 from phalanx.sim.settings import span_in
 from phalanx.store.input_files import Intake, policy_of_file, read_bytes
-
-MOST_NAMED = 5
 
 
 def answer(asked: EtaOptions) -> bool:
@@ -74,17 +73,12 @@ def _write_history(path: str, gangs: Iterable[FinishedGang]) -> None:
 
 
 def _row(cluster: EtaCluster, name: str, namespace: str | None) -> GangRow:
-    """Return the gang of a name; without a namespace, the only one of that name, or that in default."""
-    key = name if "/" in name else f"{namespace or 'default'}/{name}"
-    found = [row for row in cluster.rows if row.gang == key]
-    if not found and not namespace and "/" not in name:
-        found = [row for row in cluster.rows if row.gang.partition("/")[2] == name]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise Missing(f"gang {name!r} is in several namespaces; write one of {', '.join(row.gang for row in found[:MOST_NAMED])}")
-    waiting = ", ".join(cluster.input.question.gangs[:MOST_NAMED]) or "none"
-    raise Missing(f"gang {key!r} not found; these wait: {waiting}")
+    """Return the gang that is meant, as `phalanx explain` finds it."""
+    key = chosen_gang(name, namespace, owners_by_gang(cluster.snapshot, cluster.documents))
+    found = next((row for row in cluster.rows if row.gang == key), None)
+    if found is None:
+        raise Missing(f"no scheduler here decides about gang {key}")
+    return found
 
 
 class Progress:

@@ -15,6 +15,7 @@ from phalanx.explain.gang_rows import GangRow, all_rows
 from phalanx.explain.gang_status import GangStatus
 from phalanx.live.catalogue import connected
 from phalanx.model.kinds import Document, object_key
+from phalanx.state.snapshot import Snapshot
 from phalanx.scheduling.shards import decide
 from phalanx.session.policy import Policy
 from phalanx.sim.eta import SOON_SECONDS, EtaQuestion, EtaRun, question_of, simulate_on
@@ -76,6 +77,8 @@ class EtaCluster:
     rows: Sequence[GangRow]
     durations: Durations
     input: EtaInput
+    snapshot: Snapshot
+    documents: Sequence[Document]
 
 
 def eta_cluster(intake: Intake, policy: Policy, known: EtaSettings) -> EtaCluster:
@@ -87,7 +90,7 @@ def eta_cluster(intake: Intake, policy: Policy, known: EtaSettings) -> EtaCluste
     durations = Durations(documents, snapshot, known.history, known.assumed)
     waiting = [row.gang for row in rows if row.status in WAITING and row.gang in snapshot.gangs]
     question = question_of(_served(documents), snapshot, waiting, durations, known.horizon)
-    return EtaCluster(rows, durations, EtaInput(question, policy, known.names))
+    return EtaCluster(rows, durations, EtaInput(question, policy, known.names), snapshot, documents)
 
 
 def _served(documents: Iterable[Document]) -> list[Document]:

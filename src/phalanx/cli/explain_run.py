@@ -1,6 +1,5 @@
 """What `phalanx explain` does with its input: one session on it, and the explanation of one gang."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from time import monotonic
 
@@ -10,7 +9,7 @@ from phalanx.cli import output
 from phalanx.cli.cluster_input import read_cluster
 from phalanx.cli.explain import ExplainOptions
 from phalanx.cli.explanation_text import explanation_lines
-from phalanx.cli.gang_choice import chosen_gang
+from phalanx.cli.gang_choice import chosen_gang, owners_by_gang
 from phalanx.cli.grouping import grouped
 from phalanx.cli.intake_notes import write_notes
 from phalanx.cli.remedy_output import what_if_lines
@@ -21,9 +20,8 @@ from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import SnapshotError
 from phalanx.explain.explanation import rejected_group
 from phalanx.explain.tree import Explanation
-from phalanx.explain.why import missing_groups
 from phalanx.live.catalogue import connected
-from phalanx.model.kinds import GROUP_KINDS, Document, object_key
+from phalanx.model.kinds import Document
 from phalanx.session.policy import Policy
 from phalanx.state.snapshot import Snapshot
 from phalanx.store.input_files import Intake, policy_of_file
@@ -51,24 +49,7 @@ class ExplainInput:
 
     def gangs(self) -> dict[str, set[str]]:
         """Return all gangs, also those that nobody describes or that were rejected, with the names of what owns them."""
-        snapshot = self.snapshot
-        known = [*snapshot.gangs, *missing_groups(snapshot), *self.rejected]
-        owners: dict[str, set[str]] = {str(key): set() for key in known}
-        for key, members in snapshot.members.items():
-            if key in owners:
-                owners[key].update(_names(task.owners for task in members.values()))
-        for document in self.documents:
-            if document["kind"] in GROUP_NAMES and object_key(document) in owners:
-                owned = document["metadata"].get("ownerReferences") or ()
-                owners[object_key(document)].update(str(owner.get("name")) for owner in owned)
-        return owners
-
-
-GROUP_NAMES = frozenset(kind.kind for kind in GROUP_KINDS)
-
-
-def _names(owners: Iterable[str]) -> set[str]:
-    return {name.rpartition("/")[2] for several in set(owners) for name in several.split(",") if name}
+        return owners_by_gang(self.snapshot, self.documents, self.rejected)
 
 
 def explain(asked: ExplainOptions) -> bool:

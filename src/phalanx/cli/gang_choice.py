@@ -1,26 +1,47 @@
 """Which gang of a cluster somebody means: by its key, its name alone, the name of its owner, or how its name begins."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 
 from phalanx.errors import SnapshotError
+from phalanx.explain.why import missing_groups
+from phalanx.model.kinds import GROUP_KINDS, Document, object_key
+from phalanx.state.snapshot import Snapshot
 
+GROUP_NAMES = frozenset(kind.kind for kind in GROUP_KINDS)
 PREFIXES = ("gang/", "gangs/", "podgroup/")
 MOST_NAMED = 8
 
 
-def chosen_gang(typed: str, namespace: str | None, owners_by_gang: Mapping[str, Collection[str]]) -> str:
-    """Return the key of the gang that is meant; `owners_by_gang` has all gangs, with the names of what owns each."""
-    word = _without_prefix(typed, owners_by_gang)
+def owners_by_gang(snapshot: Snapshot, documents: Iterable[Document], rejected: Iterable[str] = ()) -> dict[str, set[str]]:
+    """Return all gangs, also those that nobody describes or that were rejected, with the names of what owns them."""
+    owners: dict[str, set[str]] = {str(key): set() for key in (*snapshot.gangs, *missing_groups(snapshot), *rejected)}
+    for key, members in snapshot.members.items():
+        if key in owners:
+            owners[key].update(_names(task.owners for task in members.values()))
+    for document in documents:
+        if document["kind"] in GROUP_NAMES and object_key(document) in owners:
+            owned = document["metadata"].get("ownerReferences") or ()
+            owners[object_key(document)].update(str(owner.get("name")) for owner in owned)
+    return owners
+
+
+def _names(owners: Iterable[str]) -> set[str]:
+    return {name.rpartition("/")[2] for several in set(owners) for name in several.split(",") if name}
+
+
+def chosen_gang(typed: str, namespace: str | None, owners: Mapping[str, Collection[str]]) -> str:
+    """Return the key of the gang that is meant; `owners` has all gangs, with the names of what owns each."""
+    word = _without_prefix(typed, owners)
     where = namespace or (word.rpartition("/")[0] if "/" in word else "")
     name = word.rpartition("/")[2]
-    here = [key for key in owners_by_gang if not where or key.startswith(f"{where}/")]
-    for found in _readings(name, here, owners_by_gang):
+    here = [key for key in owners if not where or key.startswith(f"{where}/")]
+    for found in _readings(name, here, owners):
         if len(found) == 1:
             return found[0]
         if found:
             raise SnapshotError(f"{name!r} may be one of {_listed(found)}; write which, with its namespace")
-    raise SnapshotError(_unknown(f"{where}/{name}" if where else name, here, owners_by_gang))
+    raise SnapshotError(_unknown(f"{where}/{name}" if where else name, here, owners))
 
 
 def _without_prefix(typed: str, known: Collection[str]) -> str:
@@ -29,11 +50,11 @@ def _without_prefix(typed: str, known: Collection[str]) -> str:
     return typed if typed in known else typed.removeprefix(prefix)
 
 
-def _readings(name: str, here: list[str], owners_by_gang: Mapping[str, Collection[str]]) -> Iterator[list[str]]:
+def _readings(name: str, here: list[str], owners: Mapping[str, Collection[str]]) -> Iterator[list[str]]:
     """Yield the gangs that a name may mean, the most literal reading first."""
     yield [key for key in here if key.rpartition("/")[2] == name]
     yield [key for key in here if _plain(key) == name]
-    yield [key for key in here if name in owners_by_gang[key]]
+    yield [key for key in here if name in owners[key]]
     yield [key for key in here if _plain(key).startswith(name)]
 
 

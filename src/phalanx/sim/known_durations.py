@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -111,7 +111,7 @@ class FinishedGang(msgspec.Struct, frozen=True, omit_defaults=True):
 
     gang: str
     """Namespace and name."""
-    seconds: float
+    seconds: Annotated[float, msgspec.Meta(ge=0)]
     """From its start to its end."""
     owner: str = ""
     """The topmost owner that is known, as "CronJob ml/nightly"."""

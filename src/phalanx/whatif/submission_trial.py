@@ -40,7 +40,15 @@ class SubmittedGang:
             for item in self.evictions
         ]
         remedies = {} if self.starts else {"wouldStart": self.findings.document()}
-        return {"gang": self.key, "object": self.source, "starts": self.starts, "nodes": self.node_by_pod, "evictions": evictions, **found, **remedies}
+        return {
+            "gang": self.key,
+            "object": self.source,
+            "starts": self.starts,
+            "nodes": self.node_by_pod,
+            "evictions": evictions,
+            **found,
+            **remedies,
+        }
 
 
 @dataclass(frozen=True, slots=True)
