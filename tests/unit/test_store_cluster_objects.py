@@ -144,6 +144,6 @@ def test_a_mute_server_is_waited_for_as_long_as_was_said() -> None:
         async with Client(address, answer_seconds=0.05) as client:
             await list_cluster(client)
 
-    with served(a_store(), gatekeeper=Gatekeeper(mute=("apis",))) as connection:
-        with pytest.raises(Unreachable, match=r"127\.0\.0\.1:\d+ does not answer; waited for 0\.05 s"):
-            asyncio.run(ask(connection.server))
+    said = pytest.raises(Unreachable, match=r"127\.0\.0\.1:\d+ does not answer; waited for 0\.05 s")
+    with served(a_store(), gatekeeper=Gatekeeper(mute=("apis",))) as connection, said:
+        asyncio.run(ask(connection.server))

@@ -56,3 +56,20 @@ def test_a_workload_that_the_api_server_would_refuse_is_refused(document: Docume
 @pytest.mark.parametrize("document", [job(), deployment(), owner("apps/v1", "StatefulSet", "db.a-b", template=template())])
 def test_what_the_api_server_takes_is_taken(document: Document) -> None:
     assert submit(document).found.refused == []
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        ({"max": {"cpu": "500m"}}, "maximum cpu usage per Container is 500m, but limit is 1"),
+        ({"max": {"memory": "1Gi"}}, "maximum memory usage per Container is 1Gi.  No limit is specified"),
+        ({"min": {"cpu": "2"}}, "minimum cpu usage per Container is 2, but request is 1"),
+        ({"max": {"cpu": "1"}, "min": {"cpu": "1"}}, ""),
+    ],
+)
+def test_limit_ranges_bound_what_containers_ask_for(bounds: dict[str, Any], message: str) -> None:
+    spec = {"limits": [{"type": "Container", **bounds}]}
+    limits = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "team", "namespace": "ml"}, "spec": spec}
+    refused = submit(job(), existing=[limits]).found.refused
+    assert [name for name, _ in refused] == (["Pod ml/train-00000"] if message else [])
+    assert all(message in text and text.startswith('pods "train-00000" is forbidden: ') for _, text in refused)

@@ -15,7 +15,6 @@ from phalanx.explain.gang_rows import GangRow, all_rows
 from phalanx.explain.gang_status import GangStatus
 from phalanx.live.catalogue import connected
 from phalanx.model.kinds import Document, object_key
-from phalanx.state.snapshot import Snapshot
 from phalanx.scheduling.shards import decide
 from phalanx.session.policy import Policy
 from phalanx.sim.eta import SOON_SECONDS, EtaQuestion, EtaRun, question_of, simulate_on
@@ -23,6 +22,7 @@ from phalanx.sim.known_durations import Durations, FinishedGang
 from phalanx.sim.settings import FOREVER, Span
 from phalanx.sim.sshkeys import pair_for
 from phalanx.sim.world import World
+from phalanx.state.snapshot import Snapshot
 from phalanx.store.completion import known_kind
 from phalanx.store.input_files import Intake
 

@@ -93,7 +93,7 @@ def _difference(last: Document, document: Document, live: Document, *, merges_li
         field = KEYS.get(key) if merges_lists else None
         if field and _has_keys(value, field) and _has_keys(there, field):
             old_items = before if _has_keys(before, field) else []
-            value = _merged_items(old_items, value, there, field)  # noqa: PLW2901
+            value = _merged_items(old_items, value, there, field)
         if value != there and not (not value and there is None):
             patch[key] = value
     return patch

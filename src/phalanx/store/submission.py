@@ -23,11 +23,23 @@ from phalanx.controllers.volcano_job.plugins.plugin import KeyPair
 from phalanx.dialects.cluster import ObjectCluster, describe
 from phalanx.dialects.group_references import named_groups
 from phalanx.errors import ClusterError, SnapshotError
-from phalanx.model.kinds import GROUP_KINDS, POD, STORAGE_CLASS, VOLUME_CLAIM, WORKLOADS, Document, Kind, kind_of, object_key
+from phalanx.model.kinds import (
+    GROUP_KINDS,
+    LIMIT_RANGE,
+    POD,
+    STORAGE_CLASS,
+    VOLUME_CLAIM,
+    WORKLOADS,
+    Document,
+    Kind,
+    kind_of,
+    object_key,
+)
 from phalanx.model.task import DEFAULT_SCHEDULER, GangKey, TaskKey
 from phalanx.model.task_status import ENDED
 from phalanx.store import apply
 from phalanx.store.completion import completed, known_kind
+from phalanx.store.limit_ranges import refuse_by_limit_ranges
 from phalanx.store.quota_admission import QUOTA, QuotaAdmission
 from phalanx.store.reconciliation import Place, Reconciliation, refuse_outlines
 from phalanx.store.submission_surroundings import owner_uids, store_around
@@ -66,7 +78,8 @@ def submitted(
 
     `new` are manifests as they were written, and `existing` is everything in the cluster, complete and grouped; both are only
     read. `settings` say whose pods are grouped and how, as for `grouping_controllers`. The new objects are completed as the API
-    server would, in this namespace if they name none, operators that are not ours are stood in for (`controllers/owner_pods`), and all pods get their groups.
+    server would, in this namespace if they name none, operators that are not ours are stood in for (`controllers/owner_pods`), and
+    all pods get their groups.
 
     Volcano's Jobs get their pods at once, though their group is admitted by the session that decides on them: on a cluster the
     pods follow the admission, and are decided on in the session after it.
@@ -183,9 +196,11 @@ class _Submitting:
         return changed
 
     def _refuse(self, document: Document) -> None:
-        """Raise if a quota has no room for a pod."""
-        if document["kind"] == POD.kind and self._store.has_any(QUOTA):
-            self._quotas.admit(completed(POD, document, self._store))
+        """Raise if LimitRanges do not allow a pod, or a quota has no room for it."""
+        if document["kind"] == POD.kind and (self._store.has_any(QUOTA) or self._store.has_any(LIMIT_RANGE)):
+            pod = completed(POD, document, self._store)
+            refuse_by_limit_ranges(pod, self._store)
+            self._quotas.admit(pod)
 
     # --- what came of it -----------------------------------------------------------------------------------------------
 
