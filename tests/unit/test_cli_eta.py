@@ -92,6 +92,13 @@ def test_a_group_that_cannot_be_read_is_an_error() -> None:
     assert "spec.minMember" in found.stderr.splitlines()[-1]
 
 
+def test_durations_in_a_history_are_not_negative(tmp_path: Path) -> None:
+    (tmp_path / "history.jsonl").write_text('{"gang": "ml/a", "seconds": -4}\n')
+    found = example("--history", str(tmp_path / "history.jsonl"))
+    assert found.exit_code == 1
+    assert "line 1: Expected `float` >= 0" in found.stderr
+
+
 def test_json_holds_quantiles_and_what_is_known() -> None:
     found = data()
     whisper = next(gang for gang in found["gangs"] if gang["gang"] == "research/whisper")

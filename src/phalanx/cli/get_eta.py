@@ -1,5 +1,6 @@
 """The column ETA of `phalanx get gangs -o wide`: a few simulations in a short time, and never a reason to fail."""
 
+import asyncio
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -19,6 +20,8 @@ from phalanx.store.listed_cluster import ListedCluster
 from phalanx.web.columns import Document
 
 SEEDS, SECONDS, HORIZON = 5, 2.0, 7 * DAY_SECONDS
+LIST_SECONDS = 5.0
+"""For a list nobody waits longer than that."""
 MOST_OBJECTS = 10_000
 """To load more takes longer than anybody waits for a list; `phalanx eta` does it."""
 NOTHING, UNKNOWN = "-", "?"
@@ -26,12 +29,11 @@ NOTHING, UNKNOWN = "-", "?"
 
 async def with_eta(client: Client, gangs: Sequence[Document]) -> list[dict[str, Any]]:
     """Return gangs with the time until they are expected to start, as `eta`; "-" for those that have, "?" if nobody knows."""
-    if not any(_is_waiting(gang) for gang in gangs):
-        return [{**gang, "eta": NOTHING} for gang in gangs]
     try:
-        listed = await list_cluster(client)
+        async with asyncio.timeout(LIST_SECONDS):
+            listed = await list_cluster(client)
         texts = _texts(listed) if len(listed.documents) <= MOST_OBJECTS else {}
-    except PhalanxError:  # the list is worth showing without it: not everybody may read nodes
+    except (PhalanxError, TimeoutError):  # the list is worth showing without it: not everybody may read nodes
         texts = {}
     return [{**gang, "eta": texts.get(_key(gang), UNKNOWN) if _is_waiting(gang) else NOTHING} for gang in gangs]
 

@@ -12,6 +12,7 @@ from phalanx.cli.get import GetOptions
 from phalanx.cli.jsonpath import filled
 from phalanx.cli.lookup import find, is_gang, kinds_here, split_name, title
 from phalanx.errors import Forbidden, Gone, Missing
+from phalanx.explain.gang_status import GangStatus
 from phalanx.model.kinds import GROUP_KINDS, POD, Kind, kind_of
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.discovery import served_kinds
@@ -134,7 +135,9 @@ async def _listed_gangs(client: Client, namespace: str) -> list[Document]:
 
 
 async def _with_eta(client: Client, shown: list[Document]) -> list[Document]:
-    from phalanx.cli.get_eta import with_eta  # simulations are imported only for those who ask for them
+    if all(GangStatus(gang["status"]).has_minimum for gang in shown):
+        return [{**gang, "eta": "-"} for gang in shown]
+    from phalanx.cli.get_eta import with_eta  # simulations are imported only where somebody waits, which takes half a second
 
     return [*await with_eta(client, shown)]
 

@@ -37,6 +37,7 @@ class TryOptions:
     profile: str | None
     names: tuple[str, ...]
     now: str | None
+    changes: tuple[str, ...]
     timeout: float
     form: str
 
@@ -61,11 +62,12 @@ class TryOptions:
     "--cluster", "cluster_files", type=PATH, multiple=True, metavar="PATH",
     help="File or directory with the cluster, or - for stdin; may be repeated. A live cluster by default.",
 )  # fmt: skip
-@cluster_options()
+@cluster_options("Namespace of objects that name none.")
 @policy_options.config
 @policy_options.profile
 @policy_options.scheduler_names
 @policy_options.now
+@click.option("--if", "changes", multiple=True, metavar="CHANGE", help="Decide as if this change were made; may be repeated.")
 @policy_options.search_timeout
 @policy_options.form
 @click.pass_context

@@ -1,7 +1,8 @@
 """What `phalanx try` does with its input: the cluster, the submission entered on trial, one session, and everything shown."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from time import monotonic
 
 import click
@@ -14,11 +15,13 @@ from phalanx.cli.remedy_output import lines_of_difference, lines_of_findings
 from phalanx.cli.session_input import read_input
 from phalanx.cli.try_ import TryOptions
 from phalanx.errors import SnapshotError
+from phalanx.explain.gang_status import GangStatus
 from phalanx.explain.reason_text import counted
 from phalanx.live.catalogue import connected
 from phalanx.model.listing import listed
-from phalanx.store.input_files import documents_of
+from phalanx.store.input_files import Intake, documents_of, warnings_about
 from phalanx.store.submission import submitted
+from phalanx.whatif.changes import parse_all
 from phalanx.whatif.submission_trial import SubmissionTrial, SubmittedGang, try_submission
 from phalanx.whatif.trial_cluster import TrialCluster
 
@@ -29,43 +32,61 @@ MOST_PODS = 6
 
 def try_out(asked: TryOptions) -> bool:
     """Try a submission and show what becomes of it; return whether all of it starts."""
-    new = [document for _, document in documents_of(asked.paths)]
+    new, changes = documents_of(asked.paths), parse_all(asked.changes)
     given = read_input(asked, asked.cluster_files, asked_policy(asked.config, asked.profile))
-    submission = submitted(new, given.documents, settings_for(asked.names), now=given.now)
+    namespace = asked.reach.namespace or given.intake.namespace
+    settings = settings_for(asked.names)
+    submission = submitted([document for _, document in new], given.documents, settings, now=given.now, namespace=namespace)
     trial = TrialCluster(given.documents, given.cluster, connected(given.policy), given.now)
-    found = try_submission(trial, submission, clock=monotonic, budget_seconds=asked.timeout)
-    write(found, asked.form)
+    found = try_submission(trial, submission, changes, clock=monotonic, budget_seconds=asked.timeout)
+    for text in warnings_about(new):
+        output.warning(text)
+    write(found, asked.form, [*_notes(given.intake), *submission.problems])
+    if not found.gangs and not submission.refused:
+        raise SnapshotError("nothing to decide: what is submitted makes no pods now")
     return found.starts
 
 
-def write(found: SubmissionTrial, form: str) -> None:
+def _notes(intake: Intake) -> list[str]:
+    """Say what of the cluster could not be read: the decision does without it."""
+    return [*intake.notes(), *(f"rejected: {text}" for _, text in intake.refused)]
+
+
+def write(found: SubmissionTrial, form: str, notes: Sequence[str]) -> None:
     """Show what becomes of a submission."""
     if form != "table":
-        output.write_data(found.document(), form)
+        output.write_data({**found.document(), "notes": list(notes)}, form)
         return
-    for text in found.submission.problems:
+    for text in notes:
         output.note(text)
     for name, text in found.submission.refused:
         click.echo(f"{name} would be rejected: {text}")
-    if not found.gangs and not found.submission.refused:
-        raise SnapshotError("nothing to decide: what is submitted makes no pods now")
+    sources = Counter(gang.source for gang in found.gangs)
     for gang in found.gangs:
-        click.echo("\n".join(_gang_lines(gang)))
+        click.echo("\n".join(_gang_lines(gang, _title(gang, is_only=sources[gang.source] == 1))))
     if found.others:
         click.echo("\n".join(lines_of_difference(found.others)))
 
 
-def _gang_lines(gang: SubmittedGang) -> Iterator[str]:
+def _title(gang: SubmittedGang, *, is_only: bool) -> str:
+    """Return what a user calls a gang: what was submitted; the name of its group is made up, and shown to tell several apart."""
+    if not gang.source:
+        return gang.key
+    return gang.source if is_only else f"{gang.source} (gang {gang.key.partition('/')[2]})"
+
+
+def _gang_lines(gang: SubmittedGang, title: str) -> Iterator[str]:
     if gang.explanation is None:
-        yield f"{gang.key} is not known to any scheduler here"
+        yield f"{title} is not known to any scheduler here"
     elif gang.starts:
         later = " once others have left" if gang.explanation.headline else ""
+        verb = "runs already" if gang.explanation.status is GangStatus.RUNS else f"would start{later}"
         nodes = set(gang.node_by_pod.values())
-        yield f"{gang.key} would start{later}: {counted(len(gang.node_by_pod), 'pod')} on {counted(len(nodes), 'node')}"
+        yield f"{title} {verb}: {counted(len(gang.node_by_pod), 'pod')} on {counted(len(nodes), 'node')}"
         yield from _node_lines(gang)
         yield from _eviction_lines(gang)
     else:
-        yield from explanation_lines(gang.explanation, output.Terminal.of_stdout())
+        yield from explanation_lines(replace(gang.explanation, gang=title), output.Terminal.of_stdout())
         yield from (INDENT + text for text in lines_of_findings(gang.findings))
 
 

@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import Annotated
 
 import msgspec
 
@@ -21,7 +22,7 @@ class FinishedGang(msgspec.Struct, frozen=True, omit_defaults=True):
 
     gang: str
     """Namespace and name."""
-    seconds: float
+    seconds: Annotated[float, msgspec.Meta(ge=0)]
     """From its start to its end."""
     owner: str = ""
     """The topmost owner that is known, as "CronJob ml/nightly"."""

@@ -148,7 +148,7 @@ class Intake:
             self.refused.append((describe(document), f"{place}: {problem}"))
             return
         if not is_stored:
-            self._look_for_unknown_fields((place, document))
+            self.look_for_unknown_fields((place, document))
         if self._is_again((place, document), whole):
             return
         self.documents.append((place, document))
@@ -161,7 +161,7 @@ class Intake:
         """The groups among the refused objects, each with its place and what is wrong."""
         return {name.removeprefix(GROUP): text for name, text in self.refused if name.startswith(GROUP)}
 
-    def _look_for_unknown_fields(self, placed: Placed) -> None:
+    def look_for_unknown_fields(self, placed: Placed) -> None:
         """Remember unknown fields; an object that an API server has stored has none, whatever version its definitions have."""
         kind, was_stored = known_kind(placed[1]), bool(_meta(placed[1]).get("uid"))
         for text in unknown_fields(kind, placed[1]) if kind is not None and not was_stored else ():
@@ -210,6 +210,11 @@ class Intake:
         yield from self.live.notes() if self.live is not None else ()
         yield from self.duplicates()
         yield from sentences(self.defaults.missing() if self.defaults is not None else (), self.absent)
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of objects that name none."""
+        return "default" if self.live is None else self.live.namespace
 
     @property
     def absent(self) -> str:
@@ -304,6 +309,14 @@ def documents_of(paths: Iterable[str]) -> list[Placed]:
     if problems:
         refuse_broken(found, problems)
     return found
+
+
+def warnings_about(documents: Iterable[Placed]) -> list[str]:
+    """Return the warnings about fields that the API server would drop from manifests."""
+    intake = Intake(ObjectCluster())
+    for placed in documents:
+        intake.look_for_unknown_fields(placed)
+    return list(intake.warnings())
 
 
 def refuse_broken(documents: Iterable[Placed], problems: list[str]) -> None:
