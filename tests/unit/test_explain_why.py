@@ -6,7 +6,7 @@ import pytest
 
 from phalanx.config.policies import policy_of_profile
 from phalanx.explain.node_causes import node_text, search_of
-from phalanx.explain.reason_text import general_obstacle, request_text
+from phalanx.explain.reason_text import general_obstacle, most_frequent, request_text
 from phalanx.state.verdict import FitError, Verdict
 from phalanx.testing import build
 from tests.support import kai_objects as kai
@@ -353,3 +353,26 @@ def test_members_that_ask_for_the_same_are_counted_together_although_they_may_be
         selector = {"nodeSelector": {"rack": str(number)}}
         cluster.submit(build.pod(f"worker-{number}", group="ray", gpus=8, spec=selector))
     assert cluster.run_cycle().why("ray").startswith("1 of 3 tasks fit; 2 more places for 8 nvidia.com/gpu needed (")
+
+
+def _master_and_worker() -> list[dict[str, Any]]:
+    asks = {"master": {"gpus": 2, "cpu": 8}, "worker": {"gpus": 4, "cpu": 2}}
+    return [build.in_group("train", build.pod(f"train-{role}", **ask), role=role) for role, ask in asks.items()]
+
+
+def _growing(policy: Any, *, turned: bool) -> str:
+    runs, pods = build.pod("train-0", group="train", on="node-0", gpus=1), _master_and_worker()
+    for second, pod in enumerate(reversed(pods) if turned else pods):
+        pod["metadata"]["creationTimestamp"] = f"2026-01-01T00:00:0{second}Z"
+    return why(build.pod_group("train", min_member=1, phase="Running"), runs, *pods, policy=policy, nodes=1, gpus=1)
+
+
+@pytest.mark.parametrize("policy", [WITHOUT_QUEUES, build.policy()])
+def test_kinds_of_tasks_are_named_in_the_order_of_what_they_ask_for(policy: Any) -> None:
+    found = _growing(policy, turned=False)
+    assert found == _growing(policy, turned=True)
+    assert found.startswith("runs with its minimum of 1; 2 more tasks wait: no place for 4 nvidia.com/gpu, 2 cpu")
+
+
+def test_equally_many_tasks_are_named_in_the_order_of_their_requests() -> None:
+    assert most_frequent({"10 cpu": 1, "2 cpu": 1, "1 cpu": 3}) == [("1 cpu", 3), ("2 cpu", 1), ("10 cpu", 1)]

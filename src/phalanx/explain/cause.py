@@ -7,7 +7,7 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from phalanx.explain.reason_text import as_counted
+from phalanx.explain.reason_text import as_counted, in_words
 from phalanx.model.shape import Shape
 from phalanx.placement import Amounts, Mask
 from phalanx.session.decision import Aftermath
@@ -119,14 +119,28 @@ def verb(count: int, one: str, many: str) -> str:
 
 
 def alike(failed: Iterable[tuple[TaskState, FitError]]) -> list[tuple[TaskState, FitError]]:
-    """Return one of all tasks that ask for the same and got the same answer."""
+    """Return one of all tasks that ask for the same and got the same answer, those that ask for most first."""
     first: dict[Hashable, tuple[TaskState, FitError]] = {}
     for task, error in failed:  # tasks of a large gang share one error, and its text is made once
         first.setdefault((task.task.shape, task.task.role, id(error)), (task, error))
     kinds: dict[Hashable, tuple[TaskState, FitError]] = {}
     for task, error in first.values():
         kinds.setdefault((task.task.shape, task.task.role, error.text), (task, error))
-    return list(kinds.values())
+    order = _largest_first(task for task, _ in kinds.values())
+    return sorted(kinds.values(), key=lambda found: (order(found[0]), found[1].text, as_counted(found[0].task.name)))
+
+
+def largest(tasks: Iterable[TaskState]) -> TaskState | None:
+    """Return the task that asks for most, the first by name of several; None without tasks."""
+    found = list(tasks)
+    order = _largest_first(found)
+    return min(found, key=lambda task: (order(task), as_counted(task.task.name)), default=None)
+
+
+def _largest_first(tasks: Iterable[TaskState]) -> Callable[[TaskState], tuple[list[float], str]]:
+    """Return an order of tasks by what they ask for and their role: that of the pods changes when one is created again."""
+    names = in_words({name for shape in {task.task.shape for task in tasks} for name in shape.request})
+    return lambda task: ([-task.task.shape.request.get(name, 0) for name in names], task.task.role)
 
 
 def remembered(aftermath: Aftermath | None, key: Hashable, find: Callable[[], Said]) -> Said:

@@ -1,7 +1,7 @@
 """Words that many sentences need: amounts, counts, gates, and what is wrong with a task whatever the node."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from phalanx.model.resources import CPU, MEMORY, PODS, Resources, readable
 from phalanx.model.task_status import Status
@@ -69,11 +69,20 @@ def as_counted(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
 
 
+def most_frequent(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Return what was counted, the most frequent first; where several are equally so, by name, whatever was counted first."""
+    return sorted(counts.items(), key=lambda entry: (-entry[1], as_counted(entry[0])))
+
+
 def request_text(request: Resources) -> str:
     """Write a request as a person would, what is scarce first: ``1 nvidia.com/gpu, 4 cpu, 8Gi memory``."""
     names = [name for name, amount in request.items() if amount and name != PODS and not name.startswith(VOLUME_SLOTS)]
-    ordered = [*sorted(name for name in names if name not in (CPU, MEMORY)), *(name for name in (CPU, MEMORY) if name in names)]
-    return ", ".join(f"{amount_text(name, request[name])} {name}" for name in ordered) or "a pod without requests"
+    return ", ".join(f"{amount_text(name, request[name])} {name}" for name in in_words(names)) or "a pod without requests"
+
+
+def in_words(names: Collection[str]) -> list[str]:
+    """Return names of resources in the order in which they are said, what is scarce first."""
+    return [*sorted(name for name in names if name not in (CPU, MEMORY)), *(name for name in (CPU, MEMORY) if name in names)]
 
 
 def amount_text(name: str, amount: float) -> str:

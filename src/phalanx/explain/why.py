@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from phalanx.dialects.status import is_finished, placeable
 from phalanx.dialects.traits import TRAITS, traits_of
-from phalanx.explain.cause import Search, alike, remembered
+from phalanx.explain.cause import Search, alike, largest, remembered
 from phalanx.explain.eviction_clause import eviction_clause
 from phalanx.explain.free_room import free_text, oversize
 from phalanx.explain.gang_status import admission_refusals, has_minimum, is_empty, is_new, minimum_of
@@ -20,6 +20,7 @@ from phalanx.explain.reason_text import (
     amount_text,
     counted,
     general_obstacle,
+    most_frequent,
     no_pods,
     part_text,
     request_text,
@@ -222,8 +223,9 @@ def _all_tasks(scope: GangState | SubGroupState) -> str:
     kinds, number = Counter(map(_asks, scope.tasks)), f"all {counted(len(scope.tasks), 'task')}{owner}"
     if len(kinds) == 1:
         return f"{number}, each {_asks(scope.tasks[0])}"
-    parts = [f"{count} with {asks}" for asks, count in kinds.most_common(MOST_KINDS)]
-    rest = len(scope.tasks) - sum(count for _, count in kinds.most_common(MOST_KINDS))
+    named = most_frequent(kinds)[:MOST_KINDS]
+    parts = [f"{count} with {asks}" for asks, count in named]
+    rest = len(scope.tasks) - sum(count for _, count in named)
     return f"{number} ({', '.join([*parts, *([f'{rest} with other requests'] if rest else [])])})"
 
 
@@ -326,7 +328,7 @@ def _without_place(outcome: Outcome, snapshot: Snapshot) -> list[tuple[TaskState
     found = [
         (task, too_large(outcome, task, snapshot) or _obstacle(outcome, task, error, snapshot)) for task, error in alike(blocked)
     ]
-    untried = next((task for task in gang.tasks if _is_blocked(task) and task.error is None), None)
+    untried = _untried_task(gang)
     if untried is not None:
         large = too_large(outcome, untried, snapshot)
         full = [verdict for verdict in gang.verdicts if _is_cluster_full(verdict, snapshot)]
@@ -340,10 +342,14 @@ def _without_place(outcome: Outcome, snapshot: Snapshot) -> list[tuple[TaskState
 def full_cluster(outcome: Outcome, snapshot: Snapshot) -> Iterator[Search]:
     """Yield a search over all nodes for each resource of which a queue may have all, where that is why a task was not tried."""
     gang = outcome.state
-    untried = next((task for task in gang.tasks if _is_blocked(task) and task.error is None), None)
+    untried = _untried_task(gang)
     if untried is not None:
         full = {verdict.numbers["resource"]: verdict for verdict in gang.verdicts if _is_cluster_full(verdict, snapshot)}
         yield from (_everywhere(outcome, untried, verdict, snapshot) for verdict in full.values())
+
+
+def _untried_task(gang: GangState) -> TaskState | None:
+    return largest(task for task in gang.tasks if _is_blocked(task) and task.error is None)
 
 
 def _everywhere(outcome: Outcome, task: TaskState, verdict: Verdict, snapshot: Snapshot) -> Search:
