@@ -376,3 +376,11 @@ def test_kinds_of_tasks_are_named_in_the_order_of_what_they_ask_for(policy: Any)
 
 def test_equally_many_tasks_are_named_in_the_order_of_their_requests() -> None:
     assert most_frequent({"10 cpu": 1, "2 cpu": 1, "1 cpu": 3}) == [("1 cpu", 3), ("2 cpu", 1), ("10 cpu", 1)]
+
+
+@pytest.mark.parametrize("made", [build.gang, kai.gang])
+def test_a_full_cluster_is_the_reason_in_every_dialect(made: Any) -> None:
+    found = with_queues(made("train", tasks=3, min_member=3, queue="default", gpus=4), gpus=8)
+    assert found.startswith("2 of 3 tasks fit; ")
+    assert "(8 of 8 nvidia.com/gpu are free, 12 needed)" in found, found
+    assert "queue" not in found

@@ -9,15 +9,14 @@ from collections.abc import Iterable, Iterator
 
 from phalanx.dialects.status import is_finished, placeable
 from phalanx.dialects.traits import TRAITS, traits_of
-from phalanx.explain.cause import Search, alike, largest, remembered
+from phalanx.explain.cause import alike, remembered
 from phalanx.explain.eviction_clause import eviction_clause
-from phalanx.explain.free_room import free_text, oversize
 from phalanx.explain.gang_status import admission_refusals, has_minimum, is_empty, is_new, minimum_of
 from phalanx.explain.held_back import held_back
 from phalanx.explain.node_causes import node_text, search_of
+from phalanx.explain.quota_text import all_taken, is_blocked, is_cluster_full, nearly, queue_refusal, refusal, too_large
 from phalanx.explain.reason_text import (
     NO_GANGS,
-    amount_text,
     counted,
     general_obstacle,
     most_frequent,
@@ -25,19 +24,16 @@ from phalanx.explain.reason_text import (
     part_text,
     request_text,
 )
-from phalanx.explain.untried import closed_nodes, untried_error
 from phalanx.explain.why_kai import why_kai
-from phalanx.kubernetes.attached_volumes import claims_of
 from phalanx.model.gang import STALE
-from phalanx.model.kinds import GROUP_BY_DIALECT, split_key
+from phalanx.model.kinds import GROUP_BY_DIALECT
 from phalanx.model.resources import Resources
-from phalanx.model.storage import VolumeClaim
 from phalanx.model.task import GangKey, Task
-from phalanx.model.task_status import HOLDING, READY, Status
+from phalanx.model.task_status import READY, Status
 from phalanx.session.decision import Outcome
 from phalanx.session.isolation import SCHEDULER_FAULT
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
-from phalanx.state.snapshot import Snapshot, Surroundings
+from phalanx.state.snapshot import Snapshot
 from phalanx.state.staleness import stale_verdict
 from phalanx.state.verdict import FitError, Verdict
 
@@ -46,7 +42,6 @@ MOST_CAUSES = 2
 MOST_KINDS = 3
 """Of tasks that ask for different things, in one sentence."""
 UNRESOLVED_TIERS = ("NoHyperNodes", "TierMissing", "TierNotFound")
-VOLUME_SLOTS = "attachable-volumes-csi-"
 
 
 def why(outcome: Outcome, snapshot: Snapshot) -> str:
@@ -164,7 +159,7 @@ def _without_pods(gang: GangState) -> str:
 
 
 def _not_admitted(refusals: Iterable[Verdict], gang: GangState) -> str:
-    sentences = [_refusal(gang, verdict) for verdict in refusals]
+    sentences = [queue_refusal(gang, verdict) for verdict in refusals]
     return f"not admitted: {'; '.join(dict.fromkeys(sentences)) or 'no action of this session admits it'}"
 
 
@@ -302,11 +297,7 @@ def _roles(gang: GangState, *also: Status) -> dict[str, tuple[int, int]]:
 
 def _count(tasks: list[TaskState], *also: Status) -> int:
     """Count the members that have a place or nearly had one."""
-    return sum(task.status in (*READY, *also) or task.is_kept or _nearly(task) for task in tasks)
-
-
-def _nearly(task: TaskState) -> bool:
-    return task.status is Status.PENDING and task.attempt in HOLDING
+    return sum(task.status in (*READY, *also) or task.is_kept or nearly(task) for task in tasks)
 
 
 def _missing_places(outcome: Outcome, snapshot: Snapshot) -> Iterator[str]:
@@ -324,61 +315,20 @@ def _missing_places(outcome: Outcome, snapshot: Snapshot) -> Iterator[str]:
 def _without_place(outcome: Outcome, snapshot: Snapshot) -> list[tuple[TaskState, str]]:
     """Return a waiting task of each of the first few kinds that found no place, and the obstacle."""
     gang = outcome.state
-    blocked = [(task, task.error) for task in gang.tasks if _is_blocked(task) and isinstance(task.error, FitError)]
+    blocked = [(task, task.error) for task in gang.tasks if is_blocked(task) and isinstance(task.error, FitError)]
     found = [
         (task, too_large(outcome, task, snapshot) or _obstacle(outcome, task, error, snapshot)) for task, error in alike(blocked)
     ]
-    untried = _untried_task(gang)
-    if untried is not None:
-        large = too_large(outcome, untried, snapshot)
-        full = [verdict for verdict in gang.verdicts if _is_cluster_full(verdict, snapshot)]
-        found += [(untried, large or _all_taken(outcome, untried, verdict, snapshot)) for verdict in full]
+    found += all_taken(outcome, snapshot, wanted)
     kinds: dict[tuple[str, str], TaskState] = {}
     for task, obstacle in found:
         kinds.setdefault((_asks(task), obstacle), task)
     return [(task, obstacle) for (_, obstacle), task in kinds.items()][:MOST_CAUSES]
 
 
-def full_cluster(outcome: Outcome, snapshot: Snapshot) -> Iterator[Search]:
-    """Yield a search over all nodes for each resource of which a queue may have all, where that is why a task was not tried."""
-    gang = outcome.state
-    untried = _untried_task(gang)
-    if untried is not None:
-        full = {verdict.numbers["resource"]: verdict for verdict in gang.verdicts if _is_cluster_full(verdict, snapshot)}
-        yield from (_everywhere(outcome, untried, verdict, snapshot) for verdict in full.values())
-
-
-def _untried_task(gang: GangState) -> TaskState | None:
-    return largest(task for task in gang.tasks if _is_blocked(task) and task.error is None)
-
-
-def _everywhere(outcome: Outcome, task: TaskState, verdict: Verdict, snapshot: Snapshot) -> Search:
-    error = untried_error(task.task.shape, str(verdict.numbers["resource"]), snapshot.nodes)
-    return search_of(outcome, task, error, snapshot, wanted(outcome.state, task))
-
-
-def too_large(outcome: Outcome, task: TaskState, snapshot: Snapshot) -> str:
-    """Say of which resource no node has as much as the task asks for; empty when some node has."""
-    shape = task.task.shape
-    return remembered(outcome.aftermath, ("too large", shape), lambda: oversize(shape.request, snapshot))
-
-
-def _is_blocked(task: TaskState) -> bool:
-    return task.status is Status.PENDING and not task.task.is_gated and not _nearly(task)
-
-
-def _is_cluster_full(verdict: Verdict, snapshot: Snapshot) -> bool:
-    """Tell whether a queue has reached a limit that is no less than the whole cluster: then nodes are missing, not quota."""
-    name = str(verdict.numbers.get("resource"))
-    row = snapshot.space.row_by_name.get(name)
-    if verdict.reason != "QueueQuotaExceeded" or row is None or name.startswith(VOLUME_SLOTS):
-        return False
-    return float(verdict.numbers["limit"]) >= int(snapshot.nodes.allocatable[row].sum())
-
-
 def _missing(gang: GangState, request: Resources) -> int:
     """Count the places for such a request that the gang still needs; its tasks may differ in everything else."""
-    waiting = (task for task in gang.tasks if task.status is Status.PENDING and not _nearly(task))
+    waiting = (task for task in gang.tasks if task.status is Status.PENDING and not nearly(task))
     alike = [task for task in waiting if task.task.shape.request == request]
     names = {task.task.role for task in alike}
     short = sum(max(needed - have, 0) for role, (have, needed) in _roles(gang).items() if role in names)
@@ -391,7 +341,7 @@ def wanted(gang: GangState, task: TaskState) -> int:
     if has_minimum(gang):
         return 1
     request = task.task.shape.request
-    return _missing(gang, request) + sum(_nearly(other) and other.task.shape.request == request for other in gang.tasks)
+    return _missing(gang, request) + sum(nearly(other) and other.task.shape.request == request for other in gang.tasks)
 
 
 def _asks(task: TaskState) -> str:
@@ -416,80 +366,9 @@ def _pipelined(gang: GangState) -> Iterator[str]:
 
 
 def _refusals(gang: GangState, snapshot: Snapshot) -> list[str]:
-    refusals = (
-        _no_slots(gang, verdict, snapshot) or _refusal(gang, verdict)
-        for verdict in gang.verdicts
-        if not _has_own_sentence(verdict, snapshot)
-    )
+    refusals = (refusal(gang, verdict, snapshot) for verdict in gang.verdicts if not _has_own_sentence(verdict, snapshot))
     return list(dict.fromkeys(refusals))[:MOST_CAUSES]
 
 
-def _no_slots(gang: GangState, verdict: Verdict, snapshot: Snapshot) -> str:
-    """Say why no node counts as able to attach the volumes of a driver; a claim that must be bound first comes first."""
-    name, world = str(verdict.numbers.get("resource", "")), snapshot.surroundings
-    if verdict.reason != "QueueQuotaExceeded" or not name.startswith(VOLUME_SLOTS) or verdict.numbers["limit"]:
-        return ""
-    claims = (claim for task in gang.tasks if _is_blocked(task) for claim in claims_of(task.task.shape, world))
-    unbound = next((claim for claim in claims if not claim.volume and not _waits_for_consumer(claim, world)), None)
-    first = "" if unbound is None else f"volume claim {split_key(unbound.key)[1]!r} is not bound to a volume yet; "
-    where = "no CSINode names that driver" if world.volume_limits else "there are no CSINodes"
-    return f"{first}no node attaches volumes of {name.removeprefix(VOLUME_SLOTS)}: {where}"
-
-
-def _waits_for_consumer(claim: VolumeClaim, world: Surroundings) -> bool:
-    found = world.storage_classes.get(claim.storage_class or "")
-    return found is not None and found.waits_for_consumer
-
-
 def _has_own_sentence(verdict: Verdict, snapshot: Snapshot) -> bool:
-    return verdict.reason in (STALE, "GatedMembers") or _is_cluster_full(verdict, snapshot)
-
-
-def _refusal(gang: GangState, verdict: Verdict) -> str:
-    numbers = verdict.numbers
-    match verdict.reason:
-        case "QueueQuotaExceeded" if "resource" in numbers:
-            return _quota(gang, verdict)
-        case "QueueOverused":
-            return f"queue {numbers['queue']!r} has all it deserves, and this gang comes after the others in it"
-        case "QueueNotOpen":
-            return f"queue {numbers['queue']!r} is {numbers['state']} and takes no new work"
-        case "ClusterOverused":
-            scarce, factor = numbers["resources"], float(numbers["factor"])
-            return f"with what is admitted already it asks for more than {factor:g} times the cluster's {scarce}"
-    return verdict.message or verdict.reason
-
-
-def quota_refusals(gang: GangState, snapshot: Snapshot) -> Iterator[tuple[Verdict, str]]:
-    """Yield the verdicts that are not about nodes, each with its sentence; a limit no less than the cluster is about nodes."""
-    for verdict in gang.verdicts:
-        if not _is_cluster_full(verdict, snapshot):
-            yield verdict, _no_slots(gang, verdict, snapshot) or _refusal(gang, verdict)
-
-
-def _quota(gang: GangState, verdict: Verdict) -> str:
-    name, taken, limit, wanted = _amounts(verdict)
-    bound = verdict.numbers["bound"]
-    return f"{_queue_has(gang, verdict)} {taken} of the {limit} {name} {bound}, {wanted} more wanted"
-
-
-def _all_taken(outcome: Outcome, task: TaskState, verdict: Verdict, snapshot: Snapshot) -> str:
-    """Say how much is free of a resource of which a queue may have as much as the cluster has."""
-    name, taken, limit, _ = _amounts(verdict)
-    if not verdict.numbers["limit"]:
-        return f"no node offers {name}"
-    search = _everywhere(outcome, task, verdict, snapshot)
-    free = node_text(search, outcome.aftermath) if closed_nodes(search.error) else free_text(search, name)
-    return free or f"{_queue_has(outcome.state, verdict)} {taken} of the cluster's {limit} {name}"
-
-
-def _amounts(verdict: Verdict) -> tuple[str, str, str, str]:
-    numbers = verdict.numbers
-    name = str(numbers["resource"])
-    taken, limit, wanted = (amount_text(name, float(numbers[key])) for key in ("taken", "limit", "wanted"))
-    return name, taken, limit, wanted
-
-
-def _queue_has(gang: GangState, verdict: Verdict) -> str:
-    """Say whose amount follows: "then has" where it includes places that the gang nearly had in this session."""
-    return f"queue {verdict.numbers['queue']!r} {'then has' if any(map(_nearly, gang.tasks)) else 'has'}"
+    return verdict.reason in (STALE, "GatedMembers") or is_cluster_full(verdict, snapshot)

@@ -6,14 +6,14 @@ from difflib import get_close_matches
 import numpy as np
 
 from phalanx.dialects.traits import traits_of
-from phalanx.explain.gang_status import has_minimum
+from phalanx.explain.gang_status import GangStatus, gang_status, has_minimum
 from phalanx.explain.queue_figures import queue_line, queue_rows
+from phalanx.explain.quota_text import quota_refusals
 from phalanx.explain.reading import Reading
 from phalanx.explain.reason_code import NOT_ADMITTED
 from phalanx.explain.reason_text import amount_text
 from phalanx.explain.stages.valid import LEFT_OUT
 from phalanx.explain.tree import Line, Stage, StageResult
-from phalanx.explain.why import quota_refusals
 from phalanx.explain.why_kai import queue_problem, refusal_text
 from phalanx.model.quota import unit_name
 from phalanx.model.resources import CPU, MEMORY, PODS, scale_of
@@ -88,8 +88,10 @@ def _missing_queue(reading: Reading) -> Line:
 
 def _refusals(reading: Reading) -> Iterator[Line]:
     gang, said = reading.gang, set()
+    if gang_status(gang) is GangStatus.PIPELINED:
+        return  # an action that evicts came after what refused it
     for verdict, sentence in quota_refusals(gang, reading.snapshot):
-        text = refusal_text(verdict) if verdict.reason in OF_JOBS else sentence
+        text = refusal_text(verdict) or sentence
         if verdict.reason in REFUSALS and text not in said:
             said.add(text)
             yield Line(text, verdict.reason, _in_units(verdict), tuple(_details(reading, verdict)))
