@@ -82,7 +82,7 @@ def explain(asked: ExplainOptions) -> bool:
     answer = what_if(given.trial, key, parse_all(asked.changes), clock=monotonic, budget_seconds=asked.timeout)
     found = rejected_group(key, given.rejected[key]) if key in given.rejected else answer.explanation
     if found is None:
-        raise SnapshotError(f"there is no gang {key} in the input")
+        raise SnapshotError(f"there is no gang {key} {'once these changes are made' if asked.changes else 'in the input'}")
     write_explanation(found, asked.form, answer)
     return answer.trial.starts(key)
 

@@ -16,6 +16,7 @@ MOST_REMEDIES = 6
 def what_if_lines(found: WhatIf) -> list[str]:
     """Say what else would change by changes, and what would start the gang."""
     others = lines_of_difference(found.others) if found.changes else []
+    others += [f"note: {change.text!r} changes nothing, it is so already" for change in found.idle]
     return [*(INDENT + text for text in others), *(INDENT + text for text in lines_of_findings(found.findings))]
 
 
