@@ -32,10 +32,14 @@ class Cause:
     """What follows the number of nodes, the thing included."""
     short: str = ""
     """The same without the thing; empty when there is no shorter way."""
+    many: str = ""
+    """What follows several nodes, without the thing: causes that have it in common read alike."""
     thing: str = ""
     """What stands against the task: a taint, a label, a port. It stays the same while the cause does."""
     has_room: bool = False
     """Some of these nodes have enough of every resource: but for this, the task would fit."""
+    is_rest: bool = False
+    """These are the nodes that nothing more is said about; others with the same reason come before them."""
     things: Mapping[str, Number] = field(default_factory=dict)
     """More of what the text names, for programs: the first of the nodes, amounts."""
 
@@ -54,6 +58,8 @@ class Part:
     thing: str = ""
     code: str = ""
     """Where the part has another code than the reason."""
+    is_rest: bool = False
+    """It is what is left of the nodes; see `Cause`."""
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ def taint_parts(search: Search, nodes: Mask) -> Iterator[Part]:
         rest &= ~mask
         yield _taint_part(search, mask, taints)
     if rest.any():
-        yield Part(rest, f"{verb(int(rest.sum()), 'has', 'have')} other untolerated taints")
+        yield Part(rest, f"{verb(int(rest.sum()), 'has', 'have')} other untolerated taints", is_rest=True)
 
 
 def _untolerated(search: Search, taints: Iterable[Taint]) -> tuple[Taint, ...]:

@@ -56,7 +56,7 @@ def _claim_obstacle(verdict: Verdict, claims: Sequence[str]) -> str:
 
 def no_pods(minimum: int) -> str:
     """Say that a gang has no pods, and how many it needs."""
-    return f"no pods yet; {minimum} are needed" if minimum else "no pods yet"
+    return f"no pods yet; {minimum} {'is' if minimum == 1 else 'are'} needed" if minimum else "no pods yet"
 
 
 def counted(number: int, noun: str) -> str:
