@@ -384,3 +384,20 @@ def test_a_full_cluster_is_the_reason_in_every_dialect(made: Any) -> None:
     assert found.startswith("2 of 3 tasks fit; ")
     assert "(8 of 8 nvidia.com/gpu are free, 12 needed)" in found, found
     assert "queue" not in found
+
+
+def test_room_that_other_sub_groups_take_is_not_said_to_be_too_little() -> None:
+    tier = {"mode": "hard", "highestTierAllowed": 1}
+    part = {"name": "stage", "subGroupSize": 2, "matchLabelKeys": ["stage"], "networkTopology": tier}
+    group = build.pod_group("train", min_member=6, networkTopology={"mode": "hard", "highestTierAllowed": 2}, subGroupPolicy=[part])
+    pods = [build.pod(f"train-{number}", group="train", gpus=4) for number in range(6)]
+    for number, pod in enumerate(pods):
+        pod["metadata"]["labels"] = {"stage": str(number // 2)}
+    leaves = [build.hypernode(f"leaf-{number}", tier=1, members=[f"node-{number}"]) for number in range(4)]
+    spines = [
+        build.hypernode(f"spine-{number}", tier=2, of="HyperNode", members=[f"leaf-{2 * number}", f"leaf-{2 * number + 1}"])
+        for number in range(2)
+    ]
+    found = why(group, *pods, *leaves, *spines, policy=policy_of_profile("phalanx"), nodes=4, gpus=8)
+    assert found.startswith("4 of 6 tasks fit in one HyperNode of tier 2 or narrower; 2 more places for 4 nvidia.com/gpu needed")
+    assert "(8 of 8 are free but for tasks of its own gang)" in found, found

@@ -70,7 +70,13 @@ def search_of(outcome: Outcome, task: TaskState, error: FitError, snapshot: Snap
     """Return the search for a node that ended with this error."""
     aftermath = outcome.aftermath
     free = snapshot.nodes.allocatable - snapshot.used + snapshot.releasing if aftermath is None else aftermath.ledger.future
-    return Search(task, error, snapshot, free, tasks)
+    return Search(task, error, snapshot, free, min(tasks, len(task.subgroup.tasks)) if _is_of_part(task, error) else tasks)
+
+
+def _is_of_part(task: TaskState, error: FitError) -> bool:
+    """Tell whether nodes were looked for in a domain that only the sub-group of the task has to be in."""
+    topology = task.subgroup.topology
+    return bool(error.scope.hypernode) and topology is not None and topology.is_hard and task.subgroup.policy is not None
 
 
 def node_causes(search: Search, aftermath: Aftermath | None = None) -> list[Cause]:

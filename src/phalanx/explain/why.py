@@ -205,11 +205,16 @@ def _was_tried(gang: GangState) -> bool:
 
 def _untried(gang: GangState) -> str:
     """Say why no task was tried: a network domain without room for all tasks is left out before any of them is."""
-    if gang.allowed_tier is None and not gang.has_subgroups:
+    if not lacks_domain(gang):
         return "not tried in this session"
     scope = _hard_scope(gang)
     where = "nothing, not even the whole cluster," if scope is None else f"no HyperNode of {_tier(gang)}"
     return f"{where} has room for {_all_tasks(scope or gang)}"
+
+
+def lacks_domain(gang: GangState) -> bool:
+    """Tell whether a gang of which no task was tried was left out because no network domain has room for it."""
+    return gang.allowed_tier is not None or gang.has_subgroups
 
 
 def _all_tasks(scope: GangState | SubGroupState) -> str:
