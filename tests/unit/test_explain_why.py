@@ -356,8 +356,8 @@ def test_members_that_ask_for_the_same_are_counted_together_although_they_may_be
 
 
 def _master_and_worker() -> list[dict[str, Any]]:
-    asks = {"master": {"gpus": 2, "cpu": 8}, "worker": {"gpus": 4, "cpu": 2}}
-    return [build.in_group("train", build.pod(f"train-{role}", **ask), role=role) for role, ask in asks.items()]
+    pods = {"master": build.pod("train-master", gpus=2, cpu=8), "worker": build.pod("train-worker", gpus=4, cpu=2)}
+    return [build.in_group("train", pod, role=role) for role, pod in pods.items()]
 
 
 def _growing(policy: Any, *, turned: bool) -> str:

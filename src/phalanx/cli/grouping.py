@@ -34,9 +34,9 @@ def _once(problems: Iterable[str]) -> Iterator[str]:
     for text in problems:
         who, _, what = text.partition(": ")
         about.setdefault(what, []).append(who)
-    for what, who in about.items():
-        more = f" and {counted(len(who) - 1, 'other')}" if len(who) > 1 else ""
-        yield f"{who[0]}{more}: {what}" if what else who[0]
+    for what, pods in about.items():
+        more = f" and {counted(len(pods) - 1, 'other')}" if len(pods) > 1 else ""
+        yield f"{pods[0]}{more}: {what}" if what else pods[0]
 
 
 def _is_alone(intake: Intake, key: str, served: set[str]) -> bool:

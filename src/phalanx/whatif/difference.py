@@ -7,6 +7,7 @@ from typing import Any
 
 from phalanx.explain.gang_status import GangStatus, gang_status
 from phalanx.explain.reason_text import counted
+from phalanx.model.task import TaskKey
 from phalanx.whatif.trial_cluster import Trial, starts
 
 ABSENT, WAITS, STARTS, STOPS = "absent", "waits", "starts", "stops"
@@ -82,7 +83,7 @@ class _Fates:
         self.evicted: Counter[str] = Counter()
         for _, decisions in parts:
             self.evicted.update(eviction.task.gang or eviction.task.key for eviction in decisions.evictions.values())
-        self.placed, self.unplaced = dict[str, set[str]](), dict[str, set[str]]()
+        self.placed, self.unplaced = dict[str, set[TaskKey]](), dict[str, set[TaskKey]]()
         """The pods of each gang that have a node before the session, and those that wait for one."""
         for snapshot, _ in parts:
             for gang, members in snapshot.members.items():
