@@ -302,3 +302,9 @@ def last_search(*objects: Any, **more: Any) -> Any:
 
 def causes(*objects: Any, **more: Any) -> Any:
     return node_causes(last_search(*objects, **more))
+
+
+def test_another_one_of_a_numbered_row_is_not_what_was_meant() -> None:
+    nodes = [build.node(f"rack-{number}", labels={"rack": f"rack-{number}"}) for number in range(3)]
+    assert "did you mean" not in why(nodes, train(spec={"nodeSelector": {"rack": "rack-7"}}))
+    assert "did you mean rack-1?" in why(nodes, train(spec={"nodeSelector": {"rack": "rakc-1"}}))

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 
 from phalanx.model.resources import CPU, MEMORY, PODS, Resources, readable
 from phalanx.model.task_status import Status
@@ -72,6 +73,17 @@ def as_counted(name: str) -> list[tuple[int, str]]:
 def most_frequent(counts: Mapping[str, int]) -> list[tuple[str, int]]:
     """Return what was counted, the most frequent first; where several are equally so, by name, whatever was counted first."""
     return sorted(counts.items(), key=lambda entry: (-entry[1], as_counted(entry[0])))
+
+
+def meant(word: str, known: Collection[str], *, cutoff: float = 0.6) -> str:
+    """Return the known word that was perhaps meant; empty where none is near, or it is only another one of a numbered row."""
+    row = {name for name in known if _without_numbers(name) == _without_numbers(word)}
+    rest = sorted(set(known) - row) if len(row) > 1 else sorted(known)
+    return next(iter(get_close_matches(word, rest, n=1, cutoff=cutoff)), "")
+
+
+def _without_numbers(name: str) -> str:
+    return re.sub(r"\d+", "", name)
 
 
 def request_text(request: Resources) -> str:

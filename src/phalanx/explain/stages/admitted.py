@@ -1,7 +1,6 @@
 """Does its queue take it? The queue and those above it, quotas and overcommitment: which number stands against which."""
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from phalanx.explain.queue_figures import queue_line, queue_rows
 from phalanx.explain.quota_text import quota_refusals
 from phalanx.explain.reading import Reading
 from phalanx.explain.reason_code import NOT_ADMITTED
-from phalanx.explain.reason_text import amount_text
+from phalanx.explain.reason_text import amount_text, meant
 from phalanx.explain.stages.valid import LEFT_OUT
 from phalanx.explain.tree import Line, Stage, StageResult
 from phalanx.explain.why_kai import queue_problem, refusal_text
@@ -76,8 +75,8 @@ def _missing_queue(reading: Reading) -> Line:
     if not name:
         return Line(f"it names no queue; write one in {place}", "QueueNotFound")
     known = sorted(_queues(reading))
-    close = get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"create it, or write another one in {place}"
+    close = meant(name, known)
+    hint = f"did you mean {close!r}?" if close else f"create it, or write another one in {place}"
     listed = ", ".join(known[:MOST_QUEUES]) + (f" and {len(known) - MOST_QUEUES} more" if len(known) > MOST_QUEUES else "")
     below = (Line(f"the queues are {listed}"),) if known else ()
     return Line(f"queue {name!r} does not exist; {hint}", "QueueNotFound", {"queue": name}, below)
