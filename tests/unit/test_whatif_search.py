@@ -56,7 +56,7 @@ def test_a_label_is_changed_dropped_or_put_on_nodes() -> None:
 
 def test_a_label_of_which_pods_ask_for_several_values_is_named_without_one() -> None:
     pods = [build.pod(f"train-{zone}", group="train", gpus=1, spec={"nodeSelector": {"zone": zone}}) for zone in ("x", "y")]
-    cluster = trial_cluster(nodes(1, labels={"zone": "east"}), build.pod_group("train", min_member=2), pods)
+    cluster = trial_cluster(nodes(1, gpus=4, labels={"zone": "east"}), build.pod_group("train", min_member=2), pods)
     assert "would start without the node selector zone" in [remedy.sentence for remedy in found(cluster, "default/train").remedies]
 
 
