@@ -66,7 +66,7 @@ def test_a_change_is_written_as_it_was_read(text: str) -> None:
     ("node/+100000=n0", "how many more nodes, 10000 at most?"),
     ("node/n0.taints.team=nlp", "expected VALUE:EFFECT or 'none'; effects: NoSchedule, PreferNoSchedule, NoExecute"),
     ("gang/default/train.tolerations=team=nlp:NoShedule", "effects: NoSchedule, PreferNoSchedule, NoExecute"),
-    ("queue/research.state=Opne", "'Opne' is no state of a queue; write one of: Open, Closed, Closing"),
+    ("queue/research.state=Opened", "'Opened' is no state of a queue; write one of: Open, Closed, Closing"),
     ("queue/research.weight=0", "0 is too small; the least is 1"),
     ("queue/research.capability.cpu=+4", "queue 'research' has no capability of cpu that could grow; write the whole amount"),
     ("queue/research.capability.nvidia.com/gpux=4", "has the resource 'nvidia.com/gpux'; did you mean 'nvidia.com/gpu'?"),
