@@ -92,7 +92,9 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except PhalanxError as problem:
-            click.echo(f"error: {problem}", err=True)
+            from phalanx.cli.output import visible
+
+            click.echo("\n".join(map(visible, f"error: {problem}".split("\n"))), err=True)
             ctx.exit(1)
 
     def main(self, *args: Any, **settings: Any) -> Any:  # Any: passed on to click unread

@@ -35,7 +35,7 @@ def explain(asked: ExplainOptions) -> bool:
     rejected = intake.refused_groups.get(key)
     found = answer.explanation if rejected is None else rejected_group(key, rejected)
     if found is None:
-        raise SnapshotError(f"there is no gang {key} in the input")
+        raise SnapshotError(f"there is no gang {key} {'once these changes are made' if asked.changes else 'in the input'}")
     write_explanation(found, asked.form, answer)
     return answer.trial.starts(key)
 

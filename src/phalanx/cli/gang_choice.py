@@ -58,7 +58,7 @@ def _readings(name: str, here: list[str], owners_by_gang: Mapping[str, Collectio
     yield [key for key in here if key.rpartition("/")[2] == name]
     yield [key for key in here if _plain(key) == name]
     yield [key for key in here if name in owners_by_gang[key]]
-    yield [key for key in here if _plain(key).startswith(name)]
+    yield [key for key in here if name and _plain(key).startswith(name)]
 
 
 def _plain(key: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from phalanx.explain.reason_text import asks_text, counted
+from phalanx.explain.reason_text import asks_text, counted, most_frequent
 from phalanx.state.gang_state import GangState, SubGroupState
 
 MOST_KINDS = 3
@@ -28,11 +28,16 @@ def parted_text(gang: GangState) -> str:
 
 def untried_text(gang: GangState) -> str:
     """Say why no task was tried: a network domain without room for all tasks is left out before any of them is."""
-    if gang.allowed_tier is None and not gang.has_subgroups:
+    if not lacks_domain(gang):
         return "not tried in this session"
     scope = _hard_scope(gang)
     where = "nothing, not even the whole cluster," if scope is None else f"no HyperNode of {_tier(gang)}"
     return f"{where} has room for {_all_tasks(scope or gang)}"
+
+
+def lacks_domain(gang: GangState) -> bool:
+    """Tell whether a gang of which no task was tried was left out because no network domain has room for it."""
+    return gang.allowed_tier is not None or gang.has_subgroups
 
 
 def _all_tasks(scope: GangState | SubGroupState) -> str:
@@ -41,8 +46,9 @@ def _all_tasks(scope: GangState | SubGroupState) -> str:
     kinds, number = Counter(map(asks_text, scope.tasks)), f"all {counted(len(scope.tasks), 'task')}{owner}"
     if len(kinds) == 1:
         return f"{number}, each {asks_text(scope.tasks[0])}"
-    parts = [f"{count} with {asks}" for asks, count in kinds.most_common(MOST_KINDS)]
-    rest = len(scope.tasks) - sum(count for _, count in kinds.most_common(MOST_KINDS))
+    named = most_frequent(kinds)[:MOST_KINDS]
+    parts = [f"{count} with {asks}" for asks, count in named]
+    rest = len(scope.tasks) - sum(count for _, count in named)
     return f"{number} ({', '.join([*parts, *([f'{rest} with other requests'] if rest else [])])})"
 
 

@@ -1,7 +1,7 @@
 """Resources that nodes lack: whether they are too small for the task, have them free but scattered, or have too little free now."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -76,7 +76,9 @@ def lack(search: Search, resource: str) -> Lack:
     most = int(offered.max())
     if most < amount:
         return Lack(TOO_LARGE, rest=f"the largest has {amount_text(resource, most)}" if most else "not offered")
-    return _short_now(np.maximum(search.free[row][nodes], 0), int(offered.sum()), Demand(resource, amount, search.tasks))
+    found = _short_now(np.maximum(search.free[row][nodes], 0), int(offered.sum()), Demand(resource, amount, search.tasks))
+    is_own = search.error.scope.hypernode and not found.rest  # sub-groups that were placed before have given it back
+    return replace(found, rest=" but for tasks of its own gang") if is_own else found
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """The places that a gang still needs, and why no node gives one."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from phalanx.dialects.status import placeable
-from phalanx.explain.cause import Search, alike
+from phalanx.explain.cause import Search, alike, largest
 from phalanx.explain.free_room import free_text, too_large
 from phalanx.explain.gang_status import has_minimum, is_blocked
 from phalanx.explain.node_causes import node_text, search_of
@@ -17,6 +17,9 @@ from phalanx.session.decision import Outcome
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.snapshot import Snapshot
 from phalanx.state.verdict import FitError, Verdict
+
+Wanted = Callable[[GangState, TaskState], int]
+"""Counts the tasks like this one that the minimum of a gang needs a place for."""
 
 
 def missing_places(outcome: Outcome, snapshot: Snapshot) -> Iterator[str]:
@@ -38,10 +41,7 @@ def without_place(outcome: Outcome, snapshot: Snapshot) -> list[tuple[TaskState,
     found = [
         (task, too_large(outcome, task, snapshot) or _obstacle(outcome, task, error, snapshot)) for task, error in alike(blocked)
     ]
-    found += [
-        (task, too_large(outcome, task, snapshot) or _all_taken(outcome, task, verdict, snapshot))
-        for task, verdict in _not_tried(outcome.state, snapshot)
-    ]
+    found += all_taken(outcome, snapshot, wanted)
     kinds: dict[tuple[str, str], TaskState] = {}
     for task, obstacle in found:
         kinds.setdefault((asks_text(task), obstacle), task)
@@ -53,28 +53,35 @@ def _not_tried(gang: GangState, snapshot: Snapshot) -> Iterator[tuple[TaskState,
 
     A large gang has such a verdict for each of its tasks.
     """
-    untried = next((task for task in gang.tasks if is_blocked(task) and task.error is None), None)
+    untried = largest(task for task in gang.tasks if is_blocked(task) and task.error is None)
     if untried is not None:
         full = {verdict.numbers["resource"]: verdict for verdict in gang.verdicts if is_cluster_full(verdict, snapshot)}
         yield from ((untried, verdict) for verdict in full.values())
 
 
-def full_cluster(outcome: Outcome, snapshot: Snapshot) -> Iterator[Search]:
+def full_cluster(outcome: Outcome, snapshot: Snapshot, count: Wanted) -> Iterator[Search]:
     """Yield a search over all nodes for each resource of which a queue may have all, where that is why a task was not tried."""
-    yield from (_everywhere(outcome, task, verdict, snapshot) for task, verdict in _not_tried(outcome.state, snapshot))
+    for task, verdict in _not_tried(outcome.state, snapshot):
+        yield _everywhere(outcome, task, verdict, snapshot, count(outcome.state, task))
 
 
-def _everywhere(outcome: Outcome, task: TaskState, verdict: Verdict, snapshot: Snapshot) -> Search:
+def all_taken(outcome: Outcome, snapshot: Snapshot, count: Wanted) -> Iterator[tuple[TaskState, str]]:
+    """Yield a task that was not tried because the whole cluster is in use, with what is too little of."""
+    for task, verdict in _not_tried(outcome.state, snapshot):
+        search = _everywhere(outcome, task, verdict, snapshot, count(outcome.state, task))
+        yield task, too_large(outcome, task, snapshot) or _taken_text(outcome, verdict, search)
+
+
+def _everywhere(outcome: Outcome, task: TaskState, verdict: Verdict, snapshot: Snapshot, tasks: int) -> Search:
     error = untried_error(task.task.shape, str(verdict.numbers["resource"]), snapshot.nodes)
-    return search_of(outcome, task, error, snapshot, wanted(outcome.state, task))
+    return search_of(outcome, task, error, snapshot, tasks)
 
 
-def _all_taken(outcome: Outcome, task: TaskState, verdict: Verdict, snapshot: Snapshot) -> str:
+def _taken_text(outcome: Outcome, verdict: Verdict, search: Search) -> str:
     """Say how much is free of a resource of which a queue may have as much as the cluster has."""
     name, taken, limit, _ = amounts_of(verdict)
     if not verdict.numbers["limit"]:
         return f"no node offers {name}"
-    search = _everywhere(outcome, task, verdict, snapshot)
     free = node_text(search, outcome.aftermath) if closed_nodes(search.error) else free_text(search, name)
     return free or f"{queue_has(outcome.state, verdict)} {taken} of the cluster's {limit} {name}"
 

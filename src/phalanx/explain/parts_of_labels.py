@@ -8,6 +8,7 @@ import numpy as np
 
 from phalanx.explain.cause import Part, Search, verb
 from phalanx.explain.node_reasons import AFFINITY, CORDONED, NOT_READY, SELECTOR
+from phalanx.explain.reason_text import meant
 from phalanx.kubernetes.nodeselection import matching_nodes, requirement_mask
 from phalanx.kubernetes.taints import OF_UNREADY_NODES, UNSCHEDULABLE, untolerated
 from phalanx.model.selectors import NodeSelectorTerm, Requirement
@@ -33,7 +34,7 @@ def taint_parts(search: Search, nodes: Mask) -> Iterator[Part]:
         rest &= ~mask
         yield _taint_part(search, mask, taints)
     if rest.any():
-        yield Part(rest, f"{verb(int(rest.sum()), 'has', 'have')} other untolerated taints")
+        yield Part(rest, f"{verb(int(rest.sum()), 'has', 'have')} other untolerated taints", is_rest=True)
 
 
 def _taint_part(search: Search, nodes: Mask, taints: tuple[Taint, ...]) -> Part:
@@ -113,8 +114,8 @@ def _values(search: Search, nodes: Mask, asked: Requirement) -> str:
     if not column.values:
         other = _near_key(search, key)
         return f" (no node has the label {key}{f', did you mean {other}?' if other else ''})"
-    near = [] if asked.operator != "In" else get_close_matches(asked.values[0], column.values, n=1, cutoff=0.7)
-    hint = f"; did you mean {near[0]}?" if near and near[0] not in asked.values else ""
+    near = "" if asked.operator != "In" else meant(asked.values[0], column.values, cutoff=0.7)
+    hint = f"; did you mean {near}?" if near and near not in asked.values else ""
     counts = Counter(column.codes[nodes & ~requirement_mask(asked, search.table)].tolist())
     parts = [_value_text(key, column.values[code] if code >= 0 else None, count) for code, count in counts.most_common(MOST_VALUES)]
     rest = sum(counts.values()) - sum(count for _, count in counts.most_common(MOST_VALUES))

@@ -28,7 +28,12 @@ def refusals_with_text(gang: GangState, snapshot: Snapshot) -> Iterator[tuple[Ve
     """Yield the verdicts that are not about nodes, each with its sentence; a limit no less than the cluster is about nodes."""
     for verdict in gang.verdicts:
         if not is_cluster_full(verdict, snapshot):
-            yield verdict, _no_slots(gang, verdict, snapshot) or refusal_sentence(gang, verdict)
+            yield verdict, refusal(gang, verdict, snapshot)
+
+
+def refusal(gang: GangState, verdict: Verdict, snapshot: Snapshot) -> str:
+    """Say what a verdict refuses, also where volumes are the reason."""
+    return _no_slots(gang, verdict, snapshot) or refusal_sentence(gang, verdict)
 
 
 def is_cluster_full(verdict: Verdict, snapshot: Snapshot) -> bool:

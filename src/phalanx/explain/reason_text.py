@@ -1,7 +1,8 @@
 """Words that many sentences need: amounts, counts, gates, and what is wrong with a task whatever the node."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 
 from phalanx.model.resources import CPU, MEMORY, PODS, VOLUME_SLOTS, Resources, readable
 from phalanx.model.task_status import Status
@@ -55,7 +56,7 @@ def _claim_obstacle(verdict: Verdict, claims: Sequence[str]) -> str:
 
 def no_pods(minimum: int) -> str:
     """Say that a gang has no pods, and how many it needs."""
-    return f"no pods yet; {minimum} are needed" if minimum else "no pods yet"
+    return f"no pods yet; {minimum} {'is' if minimum == 1 else 'are'} needed" if minimum else "no pods yet"
 
 
 def counted(number: int, noun: str) -> str:
@@ -66,6 +67,22 @@ def counted(number: int, noun: str) -> str:
 def as_counted(name: str) -> list[tuple[int, str]]:
     """Return a key that puts node-2 before node-10."""
     return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
+
+
+def most_frequent(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Return what was counted, the most frequent first; where several are equally so, by name, whatever was counted first."""
+    return sorted(counts.items(), key=lambda entry: (-entry[1], as_counted(entry[0])))
+
+
+def meant(word: str, known: Collection[str], *, cutoff: float = 0.6) -> str:
+    """Return the known word that was perhaps meant; empty where none is near, or it is only another one of a numbered row."""
+    row = {name for name in known if _without_numbers(name) == _without_numbers(word)}
+    rest = sorted(set(known) - row) if len(row) > 1 else sorted(known)
+    return next(iter(get_close_matches(word, rest, n=1, cutoff=cutoff)), "")
+
+
+def _without_numbers(name: str) -> str:
+    return re.sub(r"\d+", "", name)
 
 
 def request_text(request: Resources) -> str:

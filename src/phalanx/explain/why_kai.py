@@ -16,7 +16,9 @@ from phalanx.explain.eviction_clause import no_victims
 from phalanx.explain.free_room import too_large
 from phalanx.explain.gang_status import has_minimum, is_new, minimum_of
 from phalanx.explain.held_back import has_foreign, held_back
+from phalanx.explain.missing_places import all_taken
 from phalanx.explain.node_causes import node_text, search_of
+from phalanx.explain.queue_refusals import is_cluster_full, refusal
 from phalanx.explain.reason_text import counted, gates_text, general_obstacle, part_text, request_text
 from phalanx.kai.amounts import NAMES
 from phalanx.kai.capacity import readable
@@ -162,7 +164,7 @@ def _causes(outcome: Outcome, snapshot: Snapshot) -> Iterator[str]:
     gang = outcome.state
     places = list(_missing_places(outcome, snapshot))
     yield from places or _no_domain(gang)
-    yield from _refusals(gang)
+    yield from _refusals(gang, snapshot)
     yield from _pipelined(gang)
     yield from held_back(gang, snapshot.surroundings.schedulers)
     yield from islice(strays(gang), MOST_CAUSES)
@@ -183,12 +185,11 @@ def _placeable(leaf: PodSet) -> int:
 
 
 def _missing_places(outcome: Outcome, snapshot: Snapshot) -> Iterator[str]:
-    kinds: dict[str, TaskState] = {}
     waiting = [task for task in outcome.state.tasks if task.status is Status.PENDING]
-    for task, error in alike((task, task.error) for task in waiting if isinstance(task.error, FitError)):
-        obstacle = too_large(outcome, task, snapshot) or _obstacle(outcome, task, error, snapshot)
-        kinds.setdefault(f"no place for {_asks(task)} ({obstacle})", task)
-    yield from list(kinds)[:MOST_CAUSES]
+    failed = alike((task, task.error) for task in waiting if isinstance(task.error, FitError))
+    found = [(task, too_large(outcome, task, snapshot) or _obstacle(outcome, task, error, snapshot)) for task, error in failed]
+    found += all_taken(outcome, snapshot, wanted_of)
+    yield from islice(dict.fromkeys(f"no place for {_asks(task)} ({obstacle})" for task, obstacle in found), MOST_CAUSES)
 
 
 def _obstacle(outcome: Outcome, task: TaskState, error: FitError, snapshot: Snapshot) -> str:
@@ -236,8 +237,9 @@ def _pipelined(gang: GangState) -> Iterator[str]:
 # --- refusals ------------------------------------------------------------------------------------------------------------
 
 
-def _refusals(gang: GangState) -> Iterator[str]:
-    refusals = dict.fromkeys(refusal_text(verdict) for verdict in gang.verdicts if verdict.reason not in SEARCHES)
+def _refusals(gang: GangState, snapshot: Snapshot) -> Iterator[str]:
+    known = [verdict for verdict in gang.verdicts if verdict.reason not in SEARCHES and not is_cluster_full(verdict, snapshot)]
+    refusals = dict.fromkeys(refusal_text(verdict) or refusal(gang, verdict, snapshot) for verdict in known)
     if refusals:
         yield from refusals
         return
@@ -248,7 +250,7 @@ def _refusals(gang: GangState) -> Iterator[str]:
 
 
 def refusal_text(verdict: Verdict) -> str:
-    """Say what a verdict about a job refuses, with the numbers behind it."""
+    """Say what a verdict of KAI's plugins about a job refuses, with the numbers behind it; empty for others."""
     match verdict.reason:
         case "OverLimit":
             return f"over limit: queue {verdict.numbers['queue']!r} has {_amounts(verdict, 'limit')}"
@@ -258,7 +260,7 @@ def refusal_text(verdict: Verdict) -> str:
         case "OverFairShare":
             figures = f" ({_amounts(verdict, 'fair_share')})" if "resource" in verdict.numbers else ""
             return f"may not reclaim: queue {verdict.numbers['queue']!r} would have more than its fair share{figures}"
-    return verdict.message or verdict.reason
+    return ""
 
 
 def _amounts(verdict: Verdict, bound: str) -> str:

@@ -225,7 +225,9 @@ class Intake:
         """Return what objects refer to and is not there."""
         classes = self.defaults.missing() if self.defaults is not None else []
         hidden = () if self.live is None else self.live.problems
-        return [*classes, *missing_references(snapshot, self.complete, hidden)]
+        found = [*classes, *missing_references(snapshot, self.complete, hidden)]
+        rejected = {name for name, _ in self.refused}
+        return [item for item in found if f"{item.kind} {item.name}" not in rejected]
 
     def refuse_problems(self) -> None:
         """Raise if anything was broken: one sentence for one object, a list of the first few for many."""

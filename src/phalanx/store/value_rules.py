@@ -70,9 +70,15 @@ def _effects(items: Any, path: str) -> Iterator[str]:  # Any: as found in the ob
 
 def _parts(amounts: Any, path: str) -> Iterator[str]:  # Any: as found in the object
     for name, amount in amounts.items() if isinstance(amounts, Mapping) else ():
-        if "/" in name and not _is_whole(name, str(amount)):
+        if _is_negative(str(amount)):
+            yield f'{path}[{name}]: Invalid value: "{amount}": must be greater than or equal to 0'
+        elif "/" in name and not _is_whole(name, str(amount)):
             hint = GPU_HINT if name.endswith("/gpu") and path.startswith("spec.") else ""
             yield f'{path}[{name}]: Invalid value: "{amount}": must be an integer{hint}'
+
+
+def _is_negative(amount: str) -> bool:
+    return amount.startswith("-") and amount.strip("-0.") != ""
 
 
 @lru_cache(maxsize=4096)

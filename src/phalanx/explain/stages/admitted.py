@@ -1,17 +1,16 @@
 """Does its queue take it? The queue and those above it, quotas and overcommitment: which number stands against which."""
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 import numpy as np
 
 from phalanx.dialects.traits import traits_of
-from phalanx.explain.gang_status import has_minimum
+from phalanx.explain.gang_status import GangStatus, gang_status, has_minimum
 from phalanx.explain.queue_figures import queue_line, queue_rows
 from phalanx.explain.queue_refusals import refusals_with_text
 from phalanx.explain.reading import Reading
 from phalanx.explain.reason_code import NOT_ADMITTED
-from phalanx.explain.reason_text import amount_text, scarce_first
+from phalanx.explain.reason_text import amount_text, meant, scarce_first
 from phalanx.explain.stages.valid import LEFT_OUT
 from phalanx.explain.tree import Line, Stage, StageResult
 from phalanx.explain.why_kai import is_told_as_kai, queue_problem, refusal_text
@@ -81,8 +80,8 @@ def _missing_queue(reading: Reading) -> Line:
     if not name:
         return Line(f"it names no queue; write one in {place}", "QueueNotFound")
     known = sorted(_queues(reading))
-    close = get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"create it, or write another one in {place}"
+    close = meant(name, known)
+    hint = f"did you mean {close!r}?" if close else f"create it, or write another one in {place}"
     below = (Line(f"the queues are {listed(known, MOST_QUEUES)}"),) if known else ()
     return Line(f"queue {name!r} does not exist; {hint}", "QueueNotFound", {"queue": name}, below)
 
@@ -92,8 +91,10 @@ def _missing_queue(reading: Reading) -> Line:
 
 def _refusals(reading: Reading) -> Iterator[Line]:
     gang, said = reading.gang, set()
+    if gang_status(gang) is GangStatus.PIPELINED:
+        return  # an action that evicts came after what refused it
     for verdict, sentence in refusals_with_text(gang, reading.snapshot):
-        text = refusal_text(verdict) if verdict.reason in OF_JOBS else sentence
+        text = refusal_text(verdict) or sentence
         if verdict.reason in REFUSALS and text not in said:
             said.add(text)
             yield Line(text, verdict.reason, _in_units(verdict), tuple(_details(reading, verdict)))

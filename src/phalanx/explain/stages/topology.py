@@ -12,6 +12,7 @@ from phalanx.explain.domain_text import UNRESOLVED_TIERS
 from phalanx.explain.gang_status import has_minimum
 from phalanx.explain.no_effect import NO_EFFECT, constraints_without_effect
 from phalanx.explain.reading import Reading
+from phalanx.explain.reason_code import NO_DOMAIN
 from phalanx.explain.reason_text import as_counted, counted
 from phalanx.explain.tree import Line, Stage, StageResult
 from phalanx.explain.why_kai import level_text
@@ -24,7 +25,6 @@ from phalanx.state.verdict import Number
 Scope = GangState | SubGroupState
 
 UNRESOLVED = (*UNRESOLVED_TIERS, "TopologyNotFound", "LevelNotFound")
-NO_DOMAIN = "NoDomain"
 WHOLE_CLUSTER = "the whole cluster"
 MOST_DOMAINS = 5
 
@@ -83,7 +83,7 @@ def _mistakes(reading: Reading) -> Iterator[Line]:
 
 def _failed(reading: Reading, attempts: list[Attempt], ignored: tuple[Line, ...]) -> StageResult:
     best = attempts[0]
-    whole = f"sub-group {best.part}" if best.part else "it"
+    whole = f"{_one_more(reading.gang)}sub-group {best.part}" if best.part else "it"
     reached = f"{best.domain} with {best.placed} of {counted(best.needed, 'task')}"
     text = f"no {_kind(reading.gang, best.part)} has room for all of {whole}; the best is {reached}"
     things: dict[str, Number] = {"domain": best.domain, "placed": best.placed, "needed": best.needed, "domains": len(attempts)}
@@ -93,6 +93,11 @@ def _failed(reading: Reading, attempts: list[Attempt], ignored: tuple[Line, ...]
     lines = (Line(text, NO_DOMAIN, things, tuple(below)), *ignored)
     has_room_in_queue = all(task.refusal is None for task in reading.gang.tasks)
     return StageResult(Stage.TOPOLOGY, False, lines, is_cause=has_room_in_queue and _is_enough_in_all(reading, attempts))
+
+
+def _one_more(gang: GangState) -> str:
+    """Say that sub-groups before this one found a domain: how far it got is what they left."""
+    return "one more " if any(task.had_place for task in gang.tasks) else ""
 
 
 def _attempt_line(attempt: Attempt) -> Line:

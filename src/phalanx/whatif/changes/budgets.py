@@ -19,7 +19,8 @@ class BudgetChange(ObjectChange):
         """Return the objects that it changes."""
         budget = found_in(cluster, self, BUDGET)
         if self.field:
-            return [Edit(budget, edited(budget, "status", "disruptionsAllowed", to=self.whole_number()))]
+            before = part(budget, "status", "disruptionsAllowed")
+            return [Edit(budget, edited(budget, "status", "disruptionsAllowed", to=self.whole_number(before, least=0)))]
         return self.gone(budget)
 
 
@@ -37,5 +38,5 @@ class QuotaChange(ObjectChange):
         if not self.field:
             return self.gone(quota)
         place = "status" if part(quota, "status", "hard") else "spec"
-        amount = self.quantity(part(quota, place, "hard", self.key))
+        amount = self.bound(part(quota, place, "hard", self.key))
         return [Edit(quota, edited(quota, place, "hard", self.key, to=amount))]

@@ -82,9 +82,7 @@ class GangTrial:
 
 def min_member(trial: GangTrial) -> list[Edit]:
     """Change how many members start together."""
-    count, dialect = trial.change.whole_number(), trial.gang.dialect
-    if count < 0:
-        raise trial.change.refuse(f"{count} is negative; write how many members start together")
+    count, dialect = trial.change.whole_number(trial.gang.min_member, least=0), trial.gang.dialect
     if trial.groups:
         return [_group_minimum(trial, count)]
     match dialect:
@@ -182,7 +180,7 @@ def topology(trial: GangTrial, *, part_of: str) -> list[Edit]:
         if trial.gang.dialect != "volcano":
             raise trial.cannot("tiers of HyperNodes")
         found = part(trial.group, "spec", "networkTopology") or {}
-        wider = {**found, TIER: change.whole_number()}
+        wider = {**found, TIER: change.whole_number(found.get(TIER), least=0)}
         return [
             trial.edit("spec", "networkTopology", to={name: value for name, value in wider.items() if name != "highestTierName"})
         ]

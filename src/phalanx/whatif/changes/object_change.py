@@ -18,6 +18,8 @@ from phalanx.whatif.trial_cluster import Edit, TrialCluster
 MOST_NAMES = 8
 """Names that an error lists."""
 NONE = "none"
+EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+"""Of taints and tolerations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +81,37 @@ class ObjectChange:
         """Say which states an object of the kind can be in."""
         return self.refuse(f"{self.value!r} is no state of a {self.word}; write one of: {', '.join(self.states)}")
 
+    def unknown_resource(self, cluster: TrialCluster) -> ConfigError | None:
+        """Say that nothing has the resource in `key`; None where something has."""
+        known = cluster.resources
+        if not self.key or self.key in known:
+            return None
+        return self.refuse(f"nothing here has the resource {self.key!r}; {close_to(self.key, known, 'there are')}")
+
     # --- values ------------------------------------------------------------------------------------------------------
 
-    def whole_number(self) -> int:
-        """Return the value as a whole number."""
+    def whole_number(self, before: object = 0, *, least: int | None = None) -> int:
+        """Return the value as a whole number: a new one, or so many more than before."""
         try:
-            return int(self.value)
+            number = int(self.value) + (int(str(before or 0)) if self.value.startswith("+") else 0)
         except ValueError:
             raise self.refuse(f"{self.value!r} is not a whole number; write for example {self._example()}") from None
+        if least is not None and number < least:
+            raise self.refuse(f"{number} is too small; the least is {least}")
+        return number
+
+    @property
+    def is_step(self) -> bool:
+        """Tell whether the value is so much more or less than before."""
+        return self.value[:1] in ("+", "-")
+
+    def bound(self, before: object) -> str | None:
+        """Return the value as an upper bound; there is nothing to add to where there is none."""
+        if self.is_step and before is None and self.key:
+            raise self.refuse(
+                f"{self.word} {self.name!r} has no {self.field} of {self.key} that could grow; write the whole amount"
+            )
+        return self.quantity(before)
 
     def switch(self) -> bool:
         """Return the value as true or false."""
@@ -100,8 +125,7 @@ class ObjectChange:
             return None
         if not self.key:
             raise self.refuse(f"which resource? write for example {self.word}/{self.name}.{self.field}.cpu={self.value}")
-        is_step = self.value[:1] in "+-"
-        amount = self._amount(self.value) + (self._amount(before or 0) if is_step else 0)
+        amount = self._amount(self.value) + (self._amount(before or 0) if self.is_step else 0)
         return quantity_text(self.key, max(amount, 0))
 
     def _amount(self, quantity: object) -> int:

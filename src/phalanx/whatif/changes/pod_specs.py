@@ -8,12 +8,14 @@ from phalanx.dialects.gates import REQUIRED
 from phalanx.dialects.pods import PREEMPTABLE
 from phalanx.model.kinds import PRIORITY, Document
 from phalanx.model.resources import amount_of, quantity_text
-from phalanx.whatif.changes.object_change import NONE, ObjectChange, close_to, edited, part
+from phalanx.whatif.changes.object_change import EFFECTS, NONE, ObjectChange, close_to, edited, part
 from phalanx.whatif.trial_cluster import Edit, TrialCluster
 
 TOLERATION = re.compile(r"(?P<key>[^=:]+)(?:=(?P<value>[^:]*))?(?::(?P<effect>\w+))?")
 CONTAINERS, INIT_CONTAINERS = "containers", "initContainers"
 PodEdit = Callable[[Document, ObjectChange], Document]
+MOST_PRIORITY = 1_000_000_000
+"""The highest value of a PriorityClass that users may create."""
 
 
 def waits(pod: Document) -> bool:
@@ -22,13 +24,17 @@ def waits(pod: Document) -> bool:
 
 
 def _tolerations(pod: Document, change: ObjectChange) -> Document:
-    """Tolerate one taint more: KEY=VALUE:EFFECT, KEY:EFFECT or KEY; everything for an asterisk."""
+    """Tolerate one taint more: KEY=VALUE:EFFECT, KEY:EFFECT or KEY; everything for an asterisk, nothing for `none`."""
     own = part(pod, "spec", "tolerations") or []
     if change.value == "*":
         return edited(pod, "spec", "tolerations", to=[*own, {"operator": "Exists"}])
+    if change.value == NONE:
+        return edited(pod, "spec", "tolerations", to=None)
     found = TOLERATION.fullmatch(change.value)
-    if found is None:
-        raise change.refuse("expected KEY=VALUE:EFFECT, KEY:EFFECT or KEY, such as 'dedicated=research:NoSchedule'")
+    if found is None or (found["effect"] and found["effect"] not in EFFECTS):
+        raise change.refuse(
+            f"expected KEY=VALUE:EFFECT, KEY:EFFECT or KEY, such as 'dedicated=research:NoSchedule'; effects: {', '.join(EFFECTS)}"
+        )
     rule = {"operator": "Exists"} if found["value"] is None else {"operator": "Equal", "value": found["value"]}
     effect = {"effect": found["effect"]} if found["effect"] else {}
     return edited(pod, "spec", "tolerations", to=[*own, {"key": found["key"], **rule, **effect}])
@@ -148,8 +154,10 @@ def priority_class(change: ObjectChange, cluster: TrialCluster) -> tuple[Documen
     try:
         value = int(change.value)
     except ValueError:
+        value = MOST_PRIORITY + 1
+    if change.value.startswith("+") or abs(value) > MOST_PRIORITY:
         hint = close_to(change.value, known, "there are")
-        raise change.refuse(f"there is no PriorityClass {change.value!r}; write a number, or a class; {hint}") from None
+        raise change.refuse(f"there is no PriorityClass {change.value!r}; write a number up to {MOST_PRIORITY}, or a class; {hint}")
     same = sorted((item for item in known.values() if item.get("value") == value), key=lambda item: str(item["metadata"]["name"]))
     if same:
         return same[0], []

@@ -49,11 +49,16 @@ def tolerations(question: Question) -> Iterator[Candidate]:
 
 def node_selectors(question: Question) -> Iterator[Candidate]:
     """Another value of a label that is asked for, or none; node affinity dropped."""
-    keys = {key: shape.node_selector[key] for shape in question.shapes for key in shape.node_selector}
-    for key, value in keys.items():
+    values: dict[str, set[str]] = {}
+    for shape in question.shapes:
+        for key, value in shape.node_selector.items():
+            values.setdefault(key, set()).add(value)
+    for key, asked in values.items():
+        value = min(asked)
         for other in _values(question, key, value):
             yield Candidate.fixed(f"with the node selector {key}={other}", own(question, "nodeSelector", other, key))
-        yield Candidate.fixed(f"without the node selector {key}={value}", own(question, "nodeSelector", "none", key))
+        dropped = f"{key}={value}" if len(asked) == 1 else key
+        yield Candidate.fixed(f"without the node selector {dropped}", own(question, "nodeSelector", "none", key))
     if any(shape.node_terms is not None for shape in question.shapes):
         yield Candidate.fixed("without its node affinity", own(question, "affinity", "none", "nodeAffinity"))
 
