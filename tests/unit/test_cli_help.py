@@ -77,7 +77,8 @@ def test_options_that_commands_share_have_the_same_help(name: str) -> None:
     own = {"--filename", "--timeout"}
     schedule, found = helps("schedule"), helps(name)
     shared = found.keys() & schedule.keys() - own
-    assert shared == {"--server", "--kubeconfig", "--context", "--config", "--profile", "--scheduler-name", "--now", "--output"}
+    cluster = {"--server", "--kubeconfig", "--context", "--request-timeout"}
+    assert shared == {*cluster, "--config", "--profile", "--scheduler-name", "--now", "--output"}
     assert {option: found[option] for option in shared} == {option: schedule[option] for option in shared}
     assert found["--timeout"][0] == "DURATION"
 
