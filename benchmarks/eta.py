@@ -29,13 +29,12 @@ from statistics import mean, median
 from typing import Any
 
 from phalanx.cli.eta_simulations import EtaSettings, eta_cluster, simulated
+from phalanx.cli.session_input import cluster_for, input_of
 from phalanx.config.policies import policy_of_profile
-from phalanx.config.schedulers import our_schedulers
-from phalanx.dialects.cluster import ObjectCluster
 from phalanx.live.catalogue import connected
 from phalanx.session.policy import Policy
 from phalanx.sim.eta import estimates
-from phalanx.sim.known_durations import FinishedGang
+from phalanx.sim.gang_history import FinishedGang
 from phalanx.sim.metrics import percent_text, short_time
 from phalanx.sim.named_workloads import read_workload
 from phalanx.sim.recorder import GangRecord
@@ -185,9 +184,9 @@ def ask(world: World, policy: Policy, history: tuple[FinishedGang, ...], seeds: 
     answers = {name: _naive(record, records.values(), moment) for name, record in waiting.items()}
     for knowledge in SIMULATED:
         listed = ListedCluster("simulated", world.now, known_by(knowledge, world))
-        intake = take_in((), ObjectCluster(schedulers=our_schedulers(())), goes_on=True, live=listed)
-        known = EtaSettings(world.now, HORIZON_SECONDS, history if knowledge == HISTORY else ())
-        given = eta_cluster(intake, policy, known).input
+        intake = take_in((), cluster_for(policy, ()), goes_on=True, live=listed)
+        known = EtaSettings(HORIZON_SECONDS, history if knowledge == HISTORY else ())
+        given = eta_cluster(input_of(intake, policy, (), world.now), known).input
         found = simulated(given, 1 if knowledge == EXACT else seeds, time.monotonic() + DAY, divides=divides)
         for estimate in estimates(given.question, found.runs):
             if estimate.gang in answers:

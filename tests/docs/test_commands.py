@@ -73,6 +73,7 @@ NOT_RUN = {
     "phalanx simulate --workload philly:traces/philly,nodes=100": "needs a trace",
     "phalanx schedule --context my-cluster": "needs a cluster",
     "phalanx explain research/whisper --context my-cluster": "needs a cluster",
+    "phalanx try -f job.yaml --context my-cluster": "needs a cluster",
     "phalanx schedule --context my-cluster -f train.yaml": "needs a cluster",
     "phalanx schedule --context my-cluster --profile kai": "needs a cluster",
     "phalanx schedule --context my-cluster --config volcano-scheduler.conf": "needs a cluster",

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from phalanx.explain import node_reasons, reasons
+from phalanx.explain.eviction_reasons import EVICTIONS
+from phalanx.explain.verdict_reasons import LACKS
+from phalanx.explain.verdict_reasons import VERDICTS as VERDICT_ENTRIES
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "phalanx"
@@ -86,7 +89,7 @@ def test_conditions_and_events_on_the_page_are_written_by_the_code() -> None:
     assert set(codes_of("Conditions")) | set(codes_of("Events")) <= words
 
 
-@pytest.mark.parametrize("title", ["Verdicts", "Conditions", "Events"])
+@pytest.mark.parametrize("title", ["Verdicts", "Evictions", "Conditions", "Events"])
 def test_every_code_has_a_sentence_and_stands_in_order(title: str) -> None:
     assert codes_of(title) == sorted(codes_of(title))
     assert all(row[2].endswith(".") for row in rows(title))
@@ -97,7 +100,7 @@ def test_the_page_is_made_from_the_code() -> None:
 
 
 def test_every_verdict_says_what_helps() -> None:
-    assert all(item.remedy.endswith(".") for item in (*reasons.VERDICTS, *reasons.LACKS))
+    assert all(item.remedy.endswith(".") for item in (*VERDICT_ENTRIES, *LACKS, *EVICTIONS))
     assert all(item.remedy.endswith(".") for item in node_reasons.ALL_NODE_REASONS)
 
 

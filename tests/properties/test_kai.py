@@ -15,7 +15,7 @@ from phalanx.dialects.cluster import ObjectCluster
 from phalanx.explain.answer import answer
 from phalanx.explain.gang_rows import gang_rows
 from phalanx.kai.fair_shares import FairShares
-from phalanx.kai.podsets import is_evicted, next_tasks, pod_sets
+from phalanx.kai.podsets import next_tasks, pod_sets
 from phalanx.kubernetes.shared_gpus import SharedGpus
 from phalanx.model.resources import PODS
 from phalanx.model.task import TaskKey
@@ -138,7 +138,7 @@ def test_no_node_and_no_device_is_given_away_beyond_what_it_will_have(seed: int)
 def test_every_leaf_of_a_gang_that_gets_a_place_has_its_minimum(seed: int) -> None:
     session, decisions = decide(seed)
     for gang in session.gangs.values():
-        if any(task.task.key in decisions.binds for task in gang.tasks) and not any(map(is_evicted, gang.tasks)):
+        if any(task.task.key in decisions.binds for task in gang.tasks) and not any(task.is_evicted for task in gang.tasks):
             assert all(leaf.count((*HOLDING, Status.PIPELINED)) >= leaf.minimum for leaf in pod_sets(gang))
             if not any(task.task.key in decisions.evictions for task in gang.tasks):
                 assert all(leaf.count(HOLDING) >= leaf.minimum for leaf in pod_sets(gang))
@@ -218,7 +218,7 @@ def change_something(random: Random, session: Session, statement: Statement) -> 
     """Do one random thing: place the next tasks of a job, evict a running task, or take an eviction back."""
     tasks = tasks_of(session)
     running = [task for task in tasks if task.status in HOLDING and task.node >= 0]
-    evicted = [task for task in tasks if is_evicted(task)]
+    evicted = [task for task in tasks if task.is_evicted]
     jobs = [gang for gang in session.gangs.values() if next_tasks(session, gang)]
     kind = random.random()
     if running and kind < 0.35:

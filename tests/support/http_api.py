@@ -87,10 +87,14 @@ class Connection:
 
 @dataclass(slots=True)
 class Gatekeeper:
-    """Stands before a server: refuses to list some resources, and notes what was asked for."""
+    """Stands before a server: refuses to list some resources or does not answer, and notes what was asked for."""
 
     hidden: Collection[str] = ()
     """Resources by their plurals."""
+    dropped: Collection[str] = ()
+    """Requests that are not answered, and whose connection is closed, by the last part of the path."""
+    mute: Collection[str] = ()
+    """Requests that are never answered."""
     asked: list[tuple[str, str]] = field(default_factory=list)
     """The method and path, with its query, of every request."""
 
@@ -101,6 +105,10 @@ class Gatekeeper:
         @web.middleware
         async def look(request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> web.StreamResponse:
             self.asked.append((request.method, request.path_qs))
+            if request.path.rpartition("/")[2] in self.dropped and request.transport is not None:
+                request.transport.close()
+            if request.path.rpartition("/")[2] in self.mute:
+                await asyncio.Event().wait()
             if request.path.rpartition("/")[2] not in self.hidden:
                 return await handler(request)
             text = f'{request.path} is forbidden: User "guest" cannot list it'

@@ -25,9 +25,8 @@ from typing import Any
 import yaml
 
 from phalanx.cli.grouping import grouped
+from phalanx.cli.session_input import cluster_for
 from phalanx.config.policies import policy_of_profile, policy_of_text
-from phalanx.config.schedulers import our_schedulers
-from phalanx.dialects.cluster import ObjectCluster
 from phalanx.dialects.documents import documents_in
 from phalanx.dialects.field_values import seconds
 from phalanx.live.catalogue import connected
@@ -96,11 +95,10 @@ class Situation:
     def cluster(self) -> TrialCluster:
         """Return the cluster, ready for trials."""
         now = seconds(self.now, where="now")
-        objects = ObjectCluster(ignored_provisioners=self.policy.flags.ignored_provisioners, schedulers=our_schedulers(self.names))
-        intake = Intake(objects, ManifestObjects(self.documents))
+        intake = Intake(cluster_for(self.policy, self.names), ManifestObjects(self.documents))
         for number, document in enumerate(self.documents):
             intake.enter(f"{self.path.name}, object {number}", document)
-        return TrialCluster(grouped(intake, self.names, now), objects, connected(self.policy), now)
+        return TrialCluster(grouped(intake, self.names, now), intake.cluster, connected(self.policy), now)
 
     # --- what ends the wait ------------------------------------------------------------------------------------------
 

@@ -24,7 +24,16 @@ def template(labels: Texts | None = None, *, gpus: int = 1, scheduler: str = "ph
 
 
 def owner(api_version: str, kind: str, name: str = "train", *, annotations: Texts | None = None, **spec: Any) -> dict[str, Any]:
-    """Return an object as a manifest has it: no uid, no status."""
+    """Return an object as a manifest has it: no uid, no status, and what the API server insists on."""
+    if api_version == "batch/v1" and "template" in spec:
+        spec["template"] = {**spec["template"], "spec": {"restartPolicy": "Never", **spec["template"]["spec"]}}
+    if api_version == "apps/v1":
+        labels = {**spec["template"]["metadata"]["labels"], "set": name}
+        spec = {
+            "selector": {"matchLabels": {"set": name}},
+            **spec,
+            "template": {**spec["template"], "metadata": {"labels": labels}},
+        }
     meta: dict[str, Any] = {"name": name, "namespace": "ml", **({"annotations": dict(annotations)} if annotations else {})}
     return {"apiVersion": api_version, "kind": kind, "metadata": meta, "spec": spec}
 

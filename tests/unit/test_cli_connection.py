@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -38,11 +39,11 @@ class Desk:
         (self.folder / "phalanx").mkdir()
         (self.folder / "phalanx" / "server.json").write_text(json.dumps({"server": "http://127.0.0.1:4", "pid": pid}))
 
-    def chosen(self, *, is_plugin: bool = False, **typed: str) -> str:
+    def chosen(self, *, is_plugin: bool = False, **typed: Any) -> str:
         """Return the port of the cluster that is chosen."""
         return choose(Reach(**typed), is_plugin=is_plugin, environment=self.environment).server.removeprefix("http://127.0.0.1:")
 
-    def note(self, *, is_plugin: bool = False, **typed: str) -> str:
+    def note(self, *, is_plugin: bool = False, **typed: Any) -> str:
         """Return what is said about the cluster that is chosen."""
         reach = Reach(**typed)
         return other_cluster(reach, choose(reach, is_plugin=is_plugin, environment=self.environment), is_plugin=is_plugin)

@@ -51,7 +51,10 @@ def test_a_gang_is_found_by_what_people_type(typed: str, namespace: str | None, 
     ("typed", "message"),
     [
         ("bert", "'bert' may be one of dev/bert, ml/bert; write which, with its namespace"),
+        ("", "there is no gang ; there are dev/bert, dev/solo-5f7, gang/odd, ml/bert, ml/gpt@yunikorn"),
         ("ml/brt", "there is no gang ml/brt; did you mean ml/bert?"),
+        ("ml/brew", "there is no gang ml/brew; there are ml/bert, ml/gpt@yunikorn"),
+        ("lm/bert", "there is no gang lm/bert; did you mean ml/bert?"),
         ("brt-x", "there is no gang brt-x; there are dev/bert, dev/solo-5f7, gang/odd, ml/bert, ml/gpt@yunikorn"),
         ("sool-5f7", "there is no gang sool-5f7; did you mean dev/solo-5f7?"),
     ],
@@ -148,6 +151,40 @@ def test_control_characters_of_objects_do_not_reach_the_terminal() -> None:
     assert not {"\x1b", "\x9b"} & set(shown)
 
 
+def test_control_characters_reach_the_terminal_neither_in_remedies_nor_in_tables() -> None:
+    group, *pods = build.gang("big", tasks=1, gpus=1, queue="a\x1b[31m")
+    pods[0]["spec"]["nodeSelector"] = {"zone": "x\x07\nGANG"}
+    documents = [NODE, build.queue("a\x1b[31m"), group, *pods]
+    given = json.dumps({"apiVersion": "v1", "kind": "List", "items": documents})
+    scheduled = CliRunner().invoke(main, ["schedule", "-f", "-", "--now", NOW], input=given)
+    found = run("big", *documents)
+    assert "without the node selector zone=x^G GANG" in found.stdout
+    assert not {"\x1b", "\x07"} & set(found.output + scheduled.output)
+
+
+def test_a_gang_behind_our_gate_has_the_sentence_of_schedule_too() -> None:
+    marks = {"labels": {"phalanx.dev/gang": "big"}, "annotations": {"phalanx.dev/min-member": "3"}}
+    pods = [build.pod(f"big-{number}", gpus=1, spec={"schedulingGates": [{"name": "phalanx.dev/gang"}]}) for number in range(3)]
+    for pod in pods:
+        pod["metadata"] = {**pod["metadata"], **marks}
+    given = json.dumps({"apiVersion": "v1", "kind": "List", "items": [NODE, *pods]})
+    scheduled = CliRunner().invoke(main, ["schedule", "-f", "-", "--now", NOW, "-o", "json"], input=given)
+    why = json.loads(scheduled.stdout)["groups"]["default/big"]["why"]
+    assert why.startswith("2 of 3 tasks fit; ")
+    assert why == json.loads(run("big", NODE, pods, more=("-o", "json")).stdout)["why"]
+
+
+def test_what_is_wrong_with_all_pods_of_an_owner_is_said_once() -> None:
+    pods = [build.pod(f"p-{number}", gpus=1, spec={"schedulerName": "phalanx"}) for number in range(4)]
+    for pod in pods:
+        pod["metadata"]["ownerReferences"] = [
+            {"apiVersion": "batch/v1", "kind": "Job", "name": "p", "uid": "p", "controller": True}
+        ]
+    found = run("p-0", NODE, pods)
+    assert found.stderr.count("is not there, so only its name counts") == 1
+    assert "Pod default/p-0 and 3 others: Job default/p: is not there" in found.stderr
+
+
 # --- what goes wrong -----------------------------------------------------------------------------------------------------
 
 
@@ -163,7 +200,8 @@ def test_warnings_and_notes_on_the_input_go_to_stderr_as_those_of_schedule() -> 
 
 def test_a_group_that_was_rejected_is_explained() -> None:
     broken: Document = {**build.pod_group("bad"), "spec": {"minMember": "many"}}
-    result = run("default/bad", NODE, broken, STARTS)
+    result = run("default/bad", NODE, broken, STARTS, build.pod("bad-0", group="bad"))
+    assert "is not in the input" not in result.stderr
     assert (result.exit_code, result.stdout.splitlines()[0].partition(": ")[0]) == (3, "default/bad waits")
     assert "✗ valid      its group was rejected: " in result.stdout
     other = run("small", NODE, broken, STARTS)

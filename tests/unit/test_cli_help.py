@@ -37,7 +37,7 @@ def test_help_shows_every_command_with_its_summary() -> None:
 
 def test_help_shows_two_examples_under_the_name_of_the_program() -> None:
     assert "  phalanx schedule -f examples/deadlock" in run("--help").stdout
-    assert "  phalanx config show --profile volcano" in run("-h").stdout
+    assert "  phalanx explain research/resnet -f examples/deadlock" in run("-h").stdout
 
 
 def modules_after(*arguments: str) -> set[str]:
@@ -51,17 +51,40 @@ def test_help_imports_nothing_heavy() -> None:
     assert not modules.intersection((*HEAVY_MODULES, "prometheus_client", "phalanx.cli.schedule"))
 
 
+QUESTIONS = [("schedule",), ("explain",), ("try",), ("eta",)]
 CLUSTER = [("up",), ("apply",), ("get",), ("describe",), ("delete",)]
 DEV = [("dev",), ("dev", "build"), ("dev", "cluster"), ("dev", "cluster", "up"), ("dev", "cluster", "down")]
 CONFIG = [("config",), ("config", "show"), ("config", "check"), ("config", "list")]
 
 
-@pytest.mark.parametrize("arguments", [("schedule",), ("simulate",), *CLUSTER, *CONFIG, *DEV])
+@pytest.mark.parametrize("arguments", [*QUESTIONS, ("simulate",), *CLUSTER, *CONFIG, *DEV])
 def test_help_of_a_command_imports_nothing_heavy_and_shows_two_examples(arguments: tuple[str, ...]) -> None:
     assert not modules_after(*arguments, "--help").intersection(HEAVY_MODULES)
     shown = run(*arguments, "--help").stdout
     examples = shown.partition("Examples:\n")[2].partition("\n\n")[0].splitlines()
     assert len([line for line in examples if "phalanx" in line]) == 2
+
+
+def helps(name: str) -> dict[str, tuple[str | None, str | None]]:
+    """Return the metavar and the help of each option of a command."""
+    command = cli.main.get_command(click.Context(cli.main, info_name="phalanx"), name)
+    assert command is not None
+    return {param.opts[-1]: (param.metavar, param.help) for param in command.params if isinstance(param, click.Option)}
+
+
+@pytest.mark.parametrize("name", ["explain", "try", "eta"])
+def test_options_that_commands_share_have_the_same_help(name: str) -> None:
+    own = {"--filename", "--timeout"}
+    schedule, found = helps("schedule"), helps(name)
+    shared = found.keys() & schedule.keys() - own
+    cluster = {"--server", "--kubeconfig", "--context", "--request-timeout"}
+    assert shared == {*cluster, "--config", "--profile", "--scheduler-name", "--now", "--output"}
+    assert {option: found[option] for option in shared} == {option: schedule[option] for option in shared}
+    assert found["--timeout"][0] == "DURATION"
+
+
+def test_questions_about_waiting_gangs_stand_together() -> None:
+    assert [*cli.ENTRIES_BY_NAME][:4] == ["schedule", "explain", "try", "eta"]
 
 
 @pytest.mark.parametrize(

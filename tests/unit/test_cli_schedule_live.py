@@ -153,3 +153,16 @@ def test_quick_reading_and_pipes_show_nothing(capsys: pytest.CaptureFixture[str]
     line.show(POD, 1, 2)
     line.clear()
     assert capsys.readouterr().err == ""
+
+
+def test_a_mute_server_is_not_waited_for_longer_than_asked() -> None:
+    with live(store_of(), "--request-timeout", "50ms", keeper=Gatekeeper(mute=("apis",))) as found:
+        assert found.exit_code == 1
+        assert "does not answer; waited for 0.05 s" in found.output
+
+
+@pytest.mark.parametrize("text", ["soon", "0", "-1s"])
+def test_a_request_timeout_has_to_be_a_duration(text: str) -> None:
+    found = run("--server", "http://127.0.0.1:1", "--request-timeout", text)
+    assert found.exit_code == 2
+    assert "is not a duration; write for example 10s or 2m" in found.output

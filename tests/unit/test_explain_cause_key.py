@@ -4,11 +4,13 @@ from typing import Any
 
 import pytest
 
+from phalanx.config.builtin import CATALOGUE
 from phalanx.config.policies import policy_of_profile
 from phalanx.controllers.controller import RecordEvent
 from phalanx.explain.cause_key import cause_of, cause_of_text
 from phalanx.model.kinds import NODE
 from phalanx.scheduling.events import SessionEvents
+from phalanx.session.cycle import run_cycle
 from phalanx.sim.world import World
 from phalanx.testing import build
 from tests.support import sim_worlds as worlds
@@ -20,10 +22,21 @@ def cause(*objects: Any, nodes: int = 2, **offers: Any) -> Any:
     cluster = build.cluster(nodes=nodes, policy=POLICY, **offers).submit(*objects)
     outcomes = cluster.run_cycle().decisions.outcomes
     outcome = next(outcome for outcome in outcomes if outcome.state.key == "default/train")
-    return cause_of(outcome, cluster.objects.snapshot(0.0), cluster.why("train"))
+    return cause_of(outcome, cluster.objects.snapshot(0.0))
 
 
 TRAIN = build.gang("train", tasks=3, gpus=1)
+
+
+def test_a_cause_that_is_known_is_not_put_into_words() -> None:
+    cluster = build.cluster(nodes=2, policy=POLICY, gpus=1).submit(TRAIN)
+    snapshot = cluster.objects.snapshot(0.0)
+    (outcome,) = run_cycle(snapshot, POLICY, CATALOGUE).outcomes
+    cause_of(outcome, snapshot)
+    assert outcome.aftermath is not None
+    assert ("why", "default/train") not in outcome.aftermath.memo
+
+
 CORDONED = {"unschedulable": True}
 
 

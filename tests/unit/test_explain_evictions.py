@@ -5,12 +5,15 @@ from typing import Any
 
 import pytest
 
+from phalanx.actions.victim_survey import VictimSurvey
 from phalanx.config.builtin import CATALOGUE
 from phalanx.config.policies import policy_of_profile
 from phalanx.explain.tree import Line, Stage
 from phalanx.explain.why import why
 from phalanx.session.cycle import Catalogue, run_cycle
 from phalanx.session.policy import Policy
+from phalanx.state.gang_state import GangState
+from phalanx.state.verdict import Verdict
 from phalanx.testing import build
 from phalanx.testing.build import Cluster
 from tests.support import kai_objects as kai
@@ -128,6 +131,20 @@ def test_a_node_that_is_too_small_is_named_with_what_it_lacks() -> None:
 def test_a_gang_for_which_too_few_nodes_can_be_cleared_is_told_how_many() -> None:
     cluster = urgent.crowd(POLICIES["phalanx"], urgent.old(minimum=0), urgent.new(tasks=2))
     assert texts(line_of(cluster, "gangpreempt").lines)[1] == "1 of 2 tasks would have room if all of them left"
+
+
+def test_plugins_are_asked_about_no_more_gangs_once_one_may_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    why_stays = VictimSurvey._why_stays
+
+    def noted(survey: VictimSurvey, gang: GangState) -> Verdict:
+        asked.append(gang.key)
+        return why_stays(survey, gang)
+
+    monkeypatch.setattr(VictimSurvey, "_why_stays", noted)
+    others = [traced.humble(f"old-{number}", ["node-0"], minimum=0, cpu=1) for number in range(4)]
+    assert clause(urgent.crowd(POLICIES["phalanx"], *others, urgent.new(cpu=8), nodes=4)).endswith("such as default/old-0)")
+    assert asked == ["default/old-0"]
 
 
 def test_at_most_five_reasons_are_listed_and_the_rest_is_counted() -> None:

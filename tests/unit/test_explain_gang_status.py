@@ -54,6 +54,14 @@ def test_a_gang_that_was_not_tried_says_so() -> None:
     assert code_in(group, pod, chosen=policy([["gang"]], "backfill")) == "NotTried"
 
 
+def test_a_gang_for_which_no_domain_is_large_enough_says_so() -> None:
+    group, *pods = build.gang("bert", tasks=2, cpu=5)
+    group["spec"]["networkTopology"], group["status"]["phase"] = {"mode": "hard", "highestTierAllowed": 1}, "Inqueue"
+    leaves = [build.hypernode(f"leaf-{number}", tier=1, members=[f"node-{number}"]) for number in range(2)]
+    chosen = policy([["gang"], ["predicates", "network-topology-aware"]])
+    assert code_in(group, pods, leaves, chosen=chosen) == "NoDomain"
+
+
 def test_a_gang_that_is_evicted_or_pipelined_says_so() -> None:
     group, pod = build.pod_group("bert", phase="Running"), build.pod("bert-0", group="bert", on="node-0", cpu=1)
     cluster = build.cluster(policy=PLAIN).submit(group, pod)

@@ -69,7 +69,7 @@ def test_a_taint_that_is_tolerated_is_not_named() -> None:
 
 def test_many_different_taints_are_not_all_named() -> None:
     found = why([tainted(f"n{number}", f"k{number}") for number in range(9)], train())
-    assert "6 have other untolerated taints" in found
+    assert "1 has the untolerated taint k0:NoSchedule, 1 has the untolerated taint k1:NoSchedule, 7 have a taint" in found
 
 
 @pytest.mark.parametrize("key", ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"])
@@ -302,3 +302,9 @@ def last_search(*objects: Any, **more: Any) -> Any:
 
 def causes(*objects: Any, **more: Any) -> Any:
     return node_causes(last_search(*objects, **more))
+
+
+def test_another_one_of_a_numbered_row_is_not_what_was_meant() -> None:
+    nodes = [build.node(f"rack-{number}", labels={"rack": f"rack-{number}"}) for number in range(3)]
+    assert "did you mean" not in why(nodes, train(spec={"nodeSelector": {"rack": "rack-7"}}))
+    assert "did you mean rack-1?" in why(nodes, train(spec={"nodeSelector": {"rack": "rakc-1"}}))

@@ -80,3 +80,13 @@ def test_several_refusals_of_one_resource_are_shown_once() -> None:
     outcome = cluster.run_cycle().decisions.outcomes[0]
     assert len([verdict for verdict in outcome.state.verdicts if verdict.reason == "QueueQuotaExceeded"]) > 1
     assert len(fits(Reading(outcome, cluster.objects.snapshot(0.0), cluster.run_cycle().decisions, policy)).lines) == 1
+
+
+def test_tasks_that_differ_only_in_what_is_not_said_share_a_line() -> None:
+    pods = [
+        build.pod(f"train-{number}", group="train", cpu=1, spec={"nodeSelector": {"kubernetes.io/os": "linux"}})
+        for number in (0, 1)
+    ]
+    pods += [build.pod(f"train-{number}", group="train", cpu=1) for number in (2, 3)]
+    node = build.node("a", cpu=8, labels={"kubernetes.io/os": "linux"})
+    assert texts(stage(node, build.pod_group("train", min_member=4), *pods, nodes=0).lines) == ["4 tasks with 1 cpu: fit"]

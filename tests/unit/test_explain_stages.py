@@ -7,6 +7,7 @@ import pytest
 
 from phalanx.dialects.bind_requests import FAILED_BINDS
 from phalanx.dialects.kai_subgroups import SUBGROUP
+from phalanx.explain.gang_status import GangStatus
 from phalanx.explain.tree import Explanation, Line, Stage, StageResult
 from phalanx.plugins.coscheduling import LAST_FAILURE
 from phalanx.testing import build
@@ -308,6 +309,15 @@ def test_a_queue_of_kai_below_one_of_another_kind_says_so() -> None:
     found = explained(GPU_NODE, kai.queue("a"), kai.gang("train", gpus=1), policy=kai.policy())
     text = "queue 'a' names the parent 'default', which is no Queue of scheduling.run.ai; create it"
     assert (found.headline, texts(stage(found, Stage.ADMITTED))) == (text, [text])
+
+
+def test_a_limit_that_evictions_make_room_below_is_none() -> None:
+    queues = [kai.queue("default", parent="", quota=-1, limit=4), kai.queue("a", quota=2), kai.queue("b", quota=0)]
+    running = kai.gang("old", tasks=4, queue="b", min_member=1, gpus=1, on="g0")
+    found = explained(build.node("g0", gpus=8), queues, running, kai.gang("train", tasks=2, gpus=1), policy=kai.policy())
+    admitted = stage(found, Stage.ADMITTED)
+    assert (found.status, admitted.ok) == (GangStatus.PIPELINED, True)
+    assert not any("over limit" in text for text in texts(admitted))
 
 
 def test_a_full_cluster_is_no_matter_of_the_queue() -> None:

@@ -6,7 +6,8 @@ import pytest
 
 from phalanx.config.policies import policy_of_profile
 from phalanx.explain.node_causes import node_text, search_of
-from phalanx.explain.reason_text import general_obstacle, request_text
+from phalanx.explain.reason_text import general_obstacle, most_frequent, request_text
+from phalanx.explain.untried import untried_error
 from phalanx.state.verdict import FitError, Verdict
 from phalanx.testing import build
 from tests.support import kai_objects as kai
@@ -81,6 +82,19 @@ def test_a_full_cluster_is_not_blamed_on_the_queue() -> None:
     assert with_queues(build.gang("train", tasks=4, gpus=1), gpus=3) == (
         "3 of 4 tasks fit; 1 more place for 1 nvidia.com/gpu needed (3 of 3 nvidia.com/gpu are free, 4 needed)"
     )
+
+
+def test_a_full_cluster_is_looked_at_once_however_many_tasks_the_queue_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[str] = []
+
+    def counted_error(shape: Any, resource: str, table: Any) -> FitError:
+        looks.append(resource)
+        return untried_error(shape, resource, table)
+
+    monkeypatch.setattr("phalanx.explain.missing_places.untried_error", counted_error)
+    text = with_queues(build.gang("train", tasks=40, gpus=1), gpus=3)
+    assert text.endswith("(3 of 3 nvidia.com/gpu are free, 40 needed)")
+    assert looks == ["nvidia.com/gpu"]
 
 
 def test_a_resource_that_no_node_offers_is_named() -> None:
@@ -353,3 +367,51 @@ def test_members_that_ask_for_the_same_are_counted_together_although_they_may_be
         selector = {"nodeSelector": {"rack": str(number)}}
         cluster.submit(build.pod(f"worker-{number}", group="ray", gpus=8, spec=selector))
     assert cluster.run_cycle().why("ray").startswith("1 of 3 tasks fit; 2 more places for 8 nvidia.com/gpu needed (")
+
+
+def _master_and_worker() -> list[dict[str, Any]]:
+    pods = {"master": build.pod("train-master", gpus=2, cpu=8), "worker": build.pod("train-worker", gpus=4, cpu=2)}
+    return [build.in_group("train", pod, role=role) for role, pod in pods.items()]
+
+
+def _growing(policy: Any, *, turned: bool) -> str:
+    runs, pods = build.pod("train-0", group="train", on="node-0", gpus=1), _master_and_worker()
+    for second, pod in enumerate(reversed(pods) if turned else pods):
+        pod["metadata"]["creationTimestamp"] = f"2026-01-01T00:00:0{second}Z"
+    return why(build.pod_group("train", min_member=1, phase="Running"), runs, *pods, policy=policy, nodes=1, gpus=1)
+
+
+@pytest.mark.parametrize("policy", [WITHOUT_QUEUES, build.policy()])
+def test_kinds_of_tasks_are_named_in_the_order_of_what_they_ask_for(policy: Any) -> None:
+    found = _growing(policy, turned=False)
+    assert found == _growing(policy, turned=True)
+    assert found.startswith("runs with its minimum of 1; 2 more tasks wait: no place for 4 nvidia.com/gpu, 2 cpu")
+
+
+def test_equally_many_tasks_are_named_in_the_order_of_their_requests() -> None:
+    assert most_frequent({"10 cpu": 1, "2 cpu": 1, "1 cpu": 3}) == [("1 cpu", 3), ("2 cpu", 1), ("10 cpu", 1)]
+
+
+@pytest.mark.parametrize("made", [build.gang, kai.gang])
+def test_a_full_cluster_is_the_reason_in_every_dialect(made: Any) -> None:
+    found = with_queues(made("train", tasks=3, min_member=3, queue="default", gpus=4), gpus=8)
+    assert found.startswith("2 of 3 tasks fit; ")
+    assert "(8 of 8 nvidia.com/gpu are free, 12 needed)" in found, found
+    assert "queue" not in found
+
+
+def test_room_that_other_sub_groups_take_is_not_said_to_be_too_little() -> None:
+    tier = {"mode": "hard", "highestTierAllowed": 1}
+    part = {"name": "stage", "subGroupSize": 2, "matchLabelKeys": ["stage"], "networkTopology": tier}
+    group = build.pod_group("train", min_member=6, networkTopology={"mode": "hard", "highestTierAllowed": 2}, subGroupPolicy=[part])
+    pods = [build.pod(f"train-{number}", group="train", gpus=4) for number in range(6)]
+    for number, pod in enumerate(pods):
+        pod["metadata"]["labels"] = {"stage": str(number // 2)}
+    leaves = [build.hypernode(f"leaf-{number}", tier=1, members=[f"node-{number}"]) for number in range(4)]
+    spines = [
+        build.hypernode(f"spine-{number}", tier=2, of="HyperNode", members=[f"leaf-{2 * number}", f"leaf-{2 * number + 1}"])
+        for number in range(2)
+    ]
+    found = why(group, *pods, *leaves, *spines, policy=policy_of_profile("phalanx"), nodes=4, gpus=8)
+    assert found.startswith("4 of 6 tasks fit in one HyperNode of tier 2 or narrower; 2 more places for 4 nvidia.com/gpu needed")
+    assert "(8 of 8 are free but for tasks of its own gang)" in found, found

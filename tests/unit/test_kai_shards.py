@@ -255,7 +255,7 @@ def test_a_gang_behind_our_gate_stays_in_its_pool(folder: Path) -> None:
     (folder / "more.yaml").write_text(yaml.safe_dump_all([*kai.in_pool("h100", [kai.pod_group("big", queue="a")]), *full, *gated]))
     found = decided(folder)
     assert found.get("plans", {}) == {}
-    assert "8 of 8 nvidia.com/gpu" in found["groups"]["default/held"]["why"]  # those of the pool
+    assert "0 of 8 nvidia.com/gpu are free" in found["groups"]["default/held"]["why"]  # those of the pool
 
 
 def test_a_simulation_says_of_each_gang_what_its_shard_sees(folder: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from phalanx.dialects.cluster import ObjectCluster
 from phalanx.kubernetes.volumes import OLD_ZONE, REGION, ZONE, VolumeBook
 from phalanx.model.gang import Gang
 from phalanx.model.node import Node
@@ -24,6 +25,7 @@ from phalanx.session.trace import Trace
 from phalanx.state.cluster import ClusterState
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.snapshot import Surroundings
+from phalanx.testing import build
 
 AFFINITY = "node(s) didn't match PersistentVolume's node affinity"
 BIND = "node(s) didn't find available persistent volumes to bind"
@@ -439,3 +441,20 @@ def test_the_arrays_agree_with_kubernetes_loop_over_nodes(volumes: list[Volume],
     assert binding(book, "probe", "probe2") == {n: BIND for n in "abc" if slow_answer(probes, left, n) is None}
     book.changed(operation("t", shape, node), True)
     assert binding(book, "probe", "probe2") == before
+
+
+def test_a_claim_is_entered_without_reading_pods_that_do_not_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, read = ObjectCluster(), list[str]()
+    for name in ("a", "b"):
+        cluster.put(build.pod(name, spec={"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": f"data-{name}"}}]}))
+    monkeypatch.setattr(cluster, "_read_again", lambda document: read.append(document["metadata"]["name"]))
+    cluster.put({
+        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "pv"},
+        "spec": {"csi": {"driver": "disk.example.com", "volumeHandle": "1"}, "accessModes": ["ReadWriteOnce"]},
+    })  # fmt: skip
+    assert read == []
+    cluster.put({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"namespace": "default", "name": "data-b", "uid": "u"},
+        "spec": {"volumeName": "pv"}, "status": {"phase": "Bound"},
+    })  # fmt: skip
+    assert read == ["b"]

@@ -179,6 +179,19 @@ def test_the_shell_completes_names_with_those_that_are_there(inside: Inside, tmp
     assert complete(["describe", *config, "gang", ""]) == [":4"]
 
 
+@pytest.mark.parametrize("command", ["explain", "eta"])
+def test_the_shell_completes_gangs_of_all_namespaces_for_questions_about_one(command: str, inside: Inside, tmp_path: Path) -> None:
+    with served(inside.world.store) as connection:
+        config = ["--kubeconfig", str(kubeconfig(connection, tmp_path))]
+        every = complete([command, *config, ""])
+        assert {"default/bert", "research/resnet"} <= set(every)
+        assert not {"bert", "resnet"} & set(every)
+        assert complete([command, *config, "research/"]) == ["research/resnet", ":4"]
+        assert complete([command, *config, "resn"]) == ["resnet", ":4"]
+        assert complete([command, *config, "-n", "research", ""]) == ["resnet", ":4"]
+        assert complete([command, *config, "-f", "cluster.yaml", ""]) == [":4"]
+
+
 def test_describe_says_what_a_gang_is_and_why_it_waits(inside: Inside, tmp_path: Path) -> None:
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes are available"}
     path, form = "/api/v1/namespaces/research/pods/resnet-0/status", "application/merge-patch+json"

@@ -8,9 +8,9 @@ from phalanx.config.builtin import CATALOGUE
 from phalanx.live import session_log as narration
 from phalanx.live.logs import Line
 from phalanx.live.session_log import Narrator
+from phalanx.model.listing import listed
 from phalanx.session.cycle import run_cycle
 from phalanx.session.decision import Decisions
-from phalanx.session.trace import listed
 from phalanx.state.snapshot import Snapshot
 from phalanx.testing import build
 

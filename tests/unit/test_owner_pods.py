@@ -69,7 +69,8 @@ def test_a_job_without_pods_says_why(spec: dict[str, Any], said: str) -> None:
 
 @pytest.mark.parametrize("api_version", ["batch/v1", "batch.volcano.sh/v1alpha1"])
 def test_a_cron_job_makes_nothing_now(api_version: str) -> None:
-    job = {"spec": {"tasks": [{"name": "a", "replicas": 1, "template": template()}]}}
+    tasks = [{"name": "a", "replicas": 1, "template": template()}]
+    job = {"spec": {"template": template(restartPolicy="Never")} if api_version == "batch/v1" else {"tasks": tasks}}
     made = submit(owner(api_version, "CronJob", schedule="0 3 * * *", jobTemplate=job))
     assert made.names == []
     assert "makes no pods now, but at its next time" in made.found.problems[0]
@@ -423,8 +424,8 @@ def test_a_kind_that_nobody_knows_is_named() -> None:
 
 
 def test_a_template_without_containers_is_named() -> None:
-    made = submit(owner("batch/v1", "Job", template={"spec": {}}))
-    assert made.found.problems == ["Job ml/train: its pod template has no containers; write at least one"]
+    made = submit(owner("kubeflow.org/v1", "PyTorchJob", pytorchReplicaSpecs={"Worker": {"template": {"spec": {}}}}))
+    assert made.found.problems == ["PyTorchJob ml/train: its pod template has no containers; write at least one"]
 
 
 def test_every_stand_in_is_for_a_kind_whose_pods_are_made_elsewhere() -> None:

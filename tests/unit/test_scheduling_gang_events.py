@@ -34,6 +34,14 @@ def test_a_timeout_is_one_event() -> None:
     assert about_groups(events)[1:] == [("ScheduleTimeout", "not whole within 30 s; it is tried again in the next session")]
 
 
+def test_a_gang_that_only_waits_is_no_problem_of_the_cluster() -> None:
+    there, events = watched("phalanx")
+    worlds.submit(there, build.gang("train", tasks=3, cpu=2))
+    worlds.run(there, 5)
+    assert [reason for reason, _ in about_groups(events)] == ["FailedScheduling"]
+    assert there.problems == []
+
+
 def test_another_reason_after_a_timeout_is_reported() -> None:
     there, events = watched()
     worlds.submit(there, sigs.gang("train", tasks=3, cpu=2, spec={"scheduleTimeoutSeconds": 30}))

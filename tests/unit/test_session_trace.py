@@ -11,6 +11,7 @@ from phalanx.session.cycle import run_cycle
 from phalanx.session.policy import Policy
 from phalanx.session.shards import seen_by
 from phalanx.session.trace import TraceEvent, TrialEvent
+from phalanx.session.trace_searches import DomainLeft
 from phalanx.testing import build
 from phalanx.testing.build import Cluster
 from tests.support import kai_objects as kai
@@ -414,3 +415,10 @@ def test_admission_has_numbers_and_votes() -> None:
 def test_the_order_of_a_gang_has_a_part_for_each_plugin() -> None:
     found = texts(clusters.makes_room(clusters.VOLCANO), "default/new added", level=4)
     assert found[0] == "gang default/new added to queue blue, order: priority -10, gang 0, drf 0.0"
+
+
+def test_a_step_about_a_domain_has_the_part_of_the_gang_in_a_field_and_in_its_sentence() -> None:
+    step = DomainLeft("ml/bert", "rack=r1", "1 of 2 task(s) fit", 1, 2, part="workers")
+    assert (step.fields["domain"], step.fields["part"]) == ("rack=r1", "workers")
+    assert step.text == "gang ml/bert leaves rack=r1 with its part workers: 1 of 2 task(s) fit"
+    assert DomainLeft("ml/bert", "rack=r1", "no room", is_trial=True).text == "trial: gang ml/bert leaves rack=r1: no room"

@@ -8,16 +8,8 @@ import pytest
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import ConfigError
 from phalanx.model.task import GangKey
-from phalanx.sim.known_durations import (
-    Basis,
-    Durations,
-    FinishedGang,
-    History,
-    KnownDuration,
-    pattern_of,
-    read_history,
-    write_history,
-)
+from phalanx.sim.gang_history import FinishedGang, History, pattern_of, read_history, write_history
+from phalanx.sim.known_durations import Basis, Durations, KnownDuration
 from phalanx.sim.running_work import DURATION
 from phalanx.sim.settings import FOREVER, Span
 from phalanx.testing import build

@@ -67,3 +67,33 @@ def test_what_has_no_name_cannot_be_applied() -> None:
 def test_groups_come_before_pods() -> None:
     kinds = ["Pod", "PodGroup", "Node", "Namespace"]
     assert sorted(kinds, key=lambda kind: rank({"kind": kind})) == ["Namespace", "Node", "PodGroup", "Pod"]
+
+
+def pod(**container: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train-0", "namespace": "ml"},
+        "spec": {"containers": [{"name": "main", "image": "a", "ports": [{"containerPort": 80}], **container}]},
+    }  # fmt: skip
+
+
+def stored(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a pod as the API server keeps it: with defaults in it, and a container of somebody else."""
+    first = {**document["spec"]["containers"][0], "imagePullPolicy": "Always", "ports": [{"containerPort": 80, "protocol": "TCP"}]}
+    return {**with_last_applied(document), "spec": {"containers": [first, {"name": "injected"}], "dnsPolicy": "ClusterFirst"}}
+
+
+def test_defaults_in_the_items_of_a_list_stay_and_are_no_change() -> None:
+    assert change(pod(), stored(pod())) == {}
+
+
+def test_items_of_a_list_are_merged_by_their_keys() -> None:
+    found = change(pod(image="b"), stored(pod(command=["x"])))["spec"]["containers"]
+    assert [item["name"] for item in found] == ["main", "injected"]
+    assert (found[0]["image"], found[0]["imagePullPolicy"], "command" in found[0]) == ("b", "Always", False)
+
+
+def test_a_list_of_a_custom_kind_is_one_value() -> None:
+    tasks = [{"name": "worker", "replicas": 2}]
+    job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "train"}, "spec": {"tasks": tasks}}
+    live = {**with_last_applied(job), "spec": {"tasks": [{**tasks[0], "maxRetry": 3}]}}
+    assert change(job, live)["spec"] == {"tasks": tasks}

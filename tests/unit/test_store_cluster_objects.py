@@ -8,7 +8,7 @@ import pytest
 
 from phalanx.controllers.grouper.rules import owner_kinds
 from phalanx.dialects.cluster import kinds_read
-from phalanx.errors import Busy, Forbidden, Gone, Unauthorized
+from phalanx.errors import Busy, Forbidden, Gone, Unauthorized, Unreachable
 from phalanx.manifests.permissions import kinds_listed
 from phalanx.model.kinds import KINDS, NODE, POD, Kind, kind_at
 from phalanx.store.kube import cluster_objects
@@ -127,3 +127,23 @@ def test_a_user_who_is_not_known_is_told_so() -> None:
 
     with pytest.raises(Unauthorized):
         asyncio.run(ask())
+
+
+def test_a_server_that_goes_away_midway_is_no_smaller_cluster() -> None:
+    with pytest.raises(Unreachable):
+        listed(Gatekeeper(dropped=("queues", "version")))
+
+
+def test_a_kind_that_alone_is_not_answered_is_said() -> None:
+    (note,) = [text for text in listed(Gatekeeper(dropped=("hypernodes",))).notes() if "hypernodes" in text]
+    assert note.endswith("constraints on network topology cannot be judged")
+
+
+def test_a_mute_server_is_waited_for_as_long_as_was_said() -> None:
+    async def ask(address: str) -> None:
+        async with Client(address, answer_seconds=0.05) as client:
+            await list_cluster(client)
+
+    said = pytest.raises(Unreachable, match=r"127\.0\.0\.1:\d+ does not answer; waited for 0\.05 s")
+    with served(a_store(), gatekeeper=Gatekeeper(mute=("apis",))) as connection, said:
+        asyncio.run(ask(connection.server))

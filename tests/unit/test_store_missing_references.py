@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 from phalanx.cli import main
 from phalanx.errors import Forbidden
 from phalanx.model.kinds import kind_at
+from phalanx.store.completion import ManifestObjects
 from phalanx.store.input_files import Intake, take_in
 from phalanx.store.listed_cluster import ListedCluster
 from phalanx.store.missing_references import MissingReference, sentences
@@ -159,3 +160,11 @@ def test_pods_that_nobody_groups_are_not_all_well() -> None:
     found = schedule(alone)
     assert found.exit_code == 3
     assert "names no group, and nobody makes one for pods of 'scheduler-plugins-scheduler'" in found.stdout
+
+
+def test_the_usual_class_of_kais_groups_is_not_missed_since_it_changes_nothing() -> None:
+    group = {"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup", "metadata": {"name": "g", "namespace": "ml"}}
+    objects = ManifestObjects([])
+    for name in ("train", "build"):
+        objects.complete({**group, "spec": {"priorityClassName": name}})
+    assert [item.name for item in objects.missing()] == ["build"]

@@ -30,7 +30,10 @@ def job(amounts: dict[str, Any]) -> dict[str, Any]:
             "spec": {"minAvailable": 1, "tasks": [task]}}  # fmt: skip
 
 
+NOT_NEGATIVE = "must be greater than or equal to 0"
 WRONG = [
+    (node(gpus="-1"), f'Node "n0" is invalid: status.allocatable[nvidia.com/gpu]: Invalid value: "-1": {NOT_NEGATIVE}'),
+    (pod({"cpu": "-5"}), f'Pod "p" is invalid: spec.containers[0].resources.limits[cpu]: Invalid value: "-5": {NOT_NEGATIVE}'),
     (job({"example.com/nic": "500m"}), 'Job "j" is invalid: spec.tasks[0].template.spec.containers[0].resources.limits'
      '[example.com/nic]: Invalid value: "500m": must be an integer'),
     (node("Maybe"), f'Node "n0" is invalid: spec.taints[0].effect: Unsupported value: "Maybe": {SUPPORTED}'),

@@ -51,17 +51,30 @@ def test_a_change_is_written_as_it_was_read(text: str) -> None:
     ("node/n9=gone", "there is no node 'n9'; there are: n0"),
     ("node/n0=open", "'open' is no state of a node; write one of: drained, cordoned, uncordoned, gone, ready, notready"),
     ("node/n0.labelz.zone=east", "node 'n0' has no field 'labelz' to change; did you mean 'labels'?"),
-    ("node/+x=n0", "how many more nodes? write for example 'node/+2=n0'"),
+    ("node/+x=n0", "how many more nodes, 10000 at most? write for example 'node/+2=n0'"),
     ("queue/researchh.weight=2", "there is no queue 'researchh'; did you mean 'research'?"),
     ("queue/research.limit.gpu=2", "only queues of KAI have a limit, and 'research' is one of Volcano"),
     ("queue/research.capability=2", "which resource? write for example queue/research.capability.cpu=2"),
     ("queue/research.capability.cpu=lots", "quantity 'lots': not a number with a suffix"),
     ("gang/default/trainn=gone", "there is no gang 'default/trainn'; did you mean 'default/train'?"),
     ("gang/default/train.minMember=two", "'two' is not a whole number; write for example 'gang/default/train.minMember=3'"),
-    ("gang/default/train.priority=hihg", "there is no PriorityClass 'hihg'; write a number, or a class; did you mean 'high'?"),
-    ("gang/default/train.pods=2", "how many more pods? write for example '+2'"),
+    ("gang/default/train.priority=hihg", "PriorityClass 'hihg'; write a number up to 1000000000, or a class; did you mean 'high'?"),
+    ("gang/default/train.pods=2", "how many more pods, 10000 at most? write for example '+2'"),
     ("gang/default/train.preemptable=yes", "'yes' is neither 'true' nor 'false'"),
     ("gang/default/train.requiredTopologyLevel=zone", "gangs of the dialect volcano have no levels of node labels"),
+    ("node/+2=n9", "change 'node/+2=n9': there is no node 'n9'; there are: n0"),
+    ("node/+100000=n0", "how many more nodes, 10000 at most?"),
+    ("node/n0.taints.team=nlp", "expected VALUE:EFFECT or 'none'; effects: NoSchedule, PreferNoSchedule, NoExecute"),
+    ("gang/default/train.tolerations=team=nlp:NoShedule", "effects: NoSchedule, PreferNoSchedule, NoExecute"),
+    ("queue/research.state=Opened", "'Opened' is no state of a queue; write one of: Open, Closed, Closing"),
+    ("queue/research.weight=0", "0 is too small; the least is 1"),
+    ("queue/research.capability.cpu=+4", "queue 'research' has no capability of cpu that could grow; write the whole amount"),
+    ("queue/research.capability.nvidia.com/gpux=4", "has the resource 'nvidia.com/gpux'; did you mean 'nvidia.com/gpu'?"),
+    ("gang/default/train.requests.nvidia.com/gpuu=4", "nothing here has the resource 'nvidia.com/gpuu'; did you mean"),
+    ("gang/default/train.minMember=-2", "-2 is too small; the least is 0"),
+    ("gang/default/train.priority=99999999999", "write a number up to 1000000000, or a class"),
+    ("gang/default/train.priority=+5", "there is no PriorityClass '+5'; write a number"),
+    ("gang/default/train.pods.sp=+1", "it has no role 'sp'; roles: none"),
     ("gang/default/runs.gates=none", "no pod of it waits, and only a pod that waits can ask for something else"),
 ])  # fmt: skip
 def test_an_error_says_what_to_write_instead(text: str, problem: str) -> None:
@@ -193,3 +206,17 @@ def test_a_quota_grows() -> None:
     (edit,) = parse("quota/default/most.hard.pods=+3").edits(cluster)
     assert edit.after is not None
     assert edit.after["status"]["hard"] == {"pods": "4"}
+
+
+def test_a_step_is_added_to_a_whole_number_too() -> None:
+    cluster = trial_cluster(nodes(), build.gang("train", tasks=3, min_member=1, gpus=2))
+    assert starts_with(cluster, "gang/default/train.minMember=+1")
+    assert not starts_with(cluster, "gang/default/train.minMember=+2")
+
+
+def test_tolerations_are_dropped() -> None:
+    pod = build.pod("train-0", group="train", gpus=1, spec={"tolerations": [{"key": "team", "operator": "Exists"}]})
+    node = build.node("n0", gpus=4, spec={"taints": [{"key": "team", "effect": "NoSchedule"}]})
+    cluster = trial_cluster(node, build.pod_group("train"), pod)
+    assert starts_with(cluster)
+    assert not starts_with(cluster, "gang/default/train.tolerations=none")

@@ -36,6 +36,23 @@ def test_a_gang_that_loses_its_node_waits() -> None:
     assert others(parts, "node/n0=drained") == ["default/runs would wait"]
 
 
+def test_a_gang_that_finds_another_node_is_moved() -> None:
+    parts = [build.node("n0", gpus=4), build.node("n1", gpus=4), running_gang("runs", "n0", gpus=2)]
+    assert others([*parts, build.gang("train", tasks=1, gpus=8)], "node/n0=drained") == ["default/runs would be moved (1 pod)"]
+
+
+def test_changes_that_leave_everything_as_it_is_are_named() -> None:
+    cluster = trial_cluster(build.node("n0", gpus=4), build.gang("train", tasks=1, gpus=8))
+    texts = ["node/n0.taints.team=none", "node/n0=cordoned", "node/n0=cordoned", "gang/default/train.minMember=1"]
+    answer = what_if(cluster, "default/train", parse_all(texts), clock=lambda: 0.0, budget_seconds=0.0)
+    assert [change.text for change in answer.idle] == [
+        "node/n0.taints.team=none",
+        "node/n0=cordoned",
+        "gang/default/train.minMember=1",
+    ]
+    assert answer.document()["ifAlready"] == [change.text for change in answer.idle]
+
+
 def test_a_gang_that_is_gone_is_not_there() -> None:
     parts = [build.node("n0", gpus=4), build.gang("other", tasks=1, gpus=8), build.gang("train", tasks=1, gpus=8)]
     assert others(parts, "gang/default/other=gone") == ["default/other would not be there"]

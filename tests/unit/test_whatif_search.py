@@ -54,6 +54,12 @@ def test_a_label_is_changed_dropped_or_put_on_nodes() -> None:
     ]  # fmt: skip
 
 
+def test_a_label_of_which_pods_ask_for_several_values_is_named_without_one() -> None:
+    pods = [build.pod(f"train-{zone}", group="train", gpus=1, spec={"nodeSelector": {"zone": zone}}) for zone in ("x", "y")]
+    cluster = trial_cluster(nodes(1, gpus=4, labels={"zone": "east"}), build.pod_group("train", min_member=2), pods)
+    assert "would start without the node selector zone" in [remedy.sentence for remedy in found(cluster, "default/train").remedies]
+
+
 def test_a_request_that_no_node_can_meet_is_lowered_to_the_largest_that_fits() -> None:
     assert remedies(trial_cluster(nodes(2, gpus=4), build.gang("train", tasks=2, gpus=6))) == [
         "gang/default/train.requests.nvidia.com/gpu=4"

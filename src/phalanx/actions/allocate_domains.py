@@ -140,7 +140,7 @@ class DomainSearch:
     def _try_gang(self, gang: GangState, queue: Queue, hypernode: int) -> Solution | None:
         """Dry run: place sub-groups one by one inside the domain until the gang is ready; None if it is not even pipelined."""
         session, solution = self._session, Solution(hypernode)
-        session.trace.note(DomainTried, gang.key, "allocate", domain_name(self._tree, hypernode))
+        session.trace.note(DomainTried, gang.key, domain_name(self._tree, hypernode), "allocate")
         before = {
             subgroup.id: (list(self._placer.tasks_left(subgroup)), subgroup.allocated_hypernode)
             for subgroup in gang.subgroups.values()

@@ -34,7 +34,7 @@ class LabelSearch:
         if not domains:
             trace.note(NoDomain, gang.key, "allocate", f"no node has the label {gang.gang.label}")
         for domain in domains:
-            trace.note(DomainTried, gang.key, "allocate", f"{gang.gang.label}={domain.value}")
+            trace.note(DomainTried, gang.key, f"{gang.gang.label}={domain.value}", "allocate")
             statement = self._place(subgroup, queue, domain, waiting)
             if statement is not None and self._session.gang_ready(gang).ok:
                 trace.note(DomainChosen, gang.key, f"{gang.gang.label}={domain.value}")

@@ -45,7 +45,7 @@ def _note_refused(session: Session, scope: GangState | SubGroupState, usable: se
     waiting = Counter(task.task.shape for task in scope.tasks if task.status is Status.PENDING)
     if scope.allowed_tier is None or scope.topology is None or scope.allocated_hypernode or not waiting:
         return
-    part = "" if isinstance(scope, GangState) or scope.policy is None else f" with its part {scope.policy.name}"
+    part = "" if isinstance(scope, GangState) or scope.policy is None else scope.policy.name
     for number in tree.descendants(root) if scope.topology.is_hard else [root]:
         if tree.tiers[number] > scope.allowed_tier or number in usable:
             continue
@@ -58,4 +58,4 @@ def _note_refused(session: Session, scope: GangState | SubGroupState, usable: se
             if is_enough
             else f"it has room for {room} of {waiting.total()} task(s)"
         )
-        session.trace.note(DomainRefused, gang.key, domain_name(tree, number) + part, text, room, waiting.total())
+        session.trace.note(DomainRefused, gang.key, domain_name(tree, number), text, room, waiting.total(), part=part)

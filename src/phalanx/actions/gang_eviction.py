@@ -215,7 +215,7 @@ class _Attempt:
     def _domains(self) -> Iterator[tuple[str, int, Mask]]:
         """Yield the domains to try, each with its name and its HyperNode."""
         for name, hypernode, nodes in self._all_domains():
-            self._session.trace.note(DomainTried, self._gang.key, self._action.name, name)
+            self._session.trace.note(DomainTried, self._gang.key, name, self._action.name)
             yield name, hypernode, nodes
 
     def _all_domains(self) -> Iterator[tuple[str, int, Mask]]:

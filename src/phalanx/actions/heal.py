@@ -49,7 +49,7 @@ class HealAction:
         outcome = self._evict(session, leftovers(gang, due), stale) if due else stale.forecast()
         text = stale.text()
         session.trace.note(GangStale, gang.key, text, outcome)
-        numbers = {"since": min(since.values()), "is_evicted": int(any(map(_is_evicted, gang.tasks)))}
+        numbers = {"since": min(since.values()), "is_evicted": int(any(task.is_evicted for task in gang.tasks))}
         gang.verdicts.append(Verdict.refuse(self.name, STALE, f"{text}; {outcome}", **numbers))
 
     def _evict(self, session: Session, victims: Sequence[TaskState], stale: "_Stale") -> str:
@@ -97,10 +97,6 @@ class _Stale:
 
 def _find(count: int) -> str:
     return "finds" if count == 1 else "find"
-
-
-def _is_evicted(task: TaskState) -> bool:
-    return task.status is Status.RELEASING and task.task.status is not Status.RELEASING
 
 
 def _protected(session: Session, victims: Sequence[TaskState]) -> TaskState | None:

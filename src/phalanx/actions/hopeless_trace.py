@@ -9,9 +9,9 @@ from collections.abc import Hashable, Iterator, Sequence
 
 from phalanx.actions.dry_run import OTHER_QUEUE, SAME_GANG, SAME_QUEUE, GangNoun, RunningNoun, why_spared
 from phalanx.actions.eviction_bounds import Lack, Shortage
+from phalanx.model.listing import listed
 from phalanx.model.task_status import EVICTABLE
 from phalanx.session.session import Session
-from phalanx.session.trace import listed
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.snapshot import EMPTY
 

@@ -150,12 +150,16 @@ class VictimSurvey:
         return self._cause_among(self._runners.answers[key])
 
     def _cause_among(self, answer: _RuleAnswer) -> Verdict:
-        asked = [(key, self._why_stays(gang)) for key in answer.willing if (gang := self._session.gang(key)) is not None]
-        may_go = next((key for key, verdict in asked if verdict.ok), None)
-        if may_go is None:
-            nearest = min(asked, key=lambda entry: rank(entry[1]), default=answer.nearest)
-            return _about(nearest, len(asked) + answer.staying)
-        return self._still_no_room(may_go, [key for key, verdict in asked if verdict.ok])
+        stays: list[tuple[GangKey, Verdict]] = []
+        for number, key in enumerate(answer.willing):
+            gang = self._session.gang(key)
+            verdict = None if gang is None else self._why_stays(gang)
+            if verdict is not None and verdict.ok:
+                return self._still_no_room(key, answer.willing[number + 1 :])
+            if verdict is not None:
+                stays.append((key, verdict))
+        nearest = min(stays, key=lambda entry: rank(entry[1]), default=answer.nearest)
+        return _about(nearest, len(stays) + answer.staying)
 
     def _rule_answer(self) -> _RuleAnswer:
         """Ask the rule of the action about everybody in its reach."""
@@ -179,10 +183,15 @@ class VictimSurvey:
             return False
         return bool(DryRun(self._session, self._task).candidates.any())
 
-    def _still_no_room(self, first: str, may_go: list[GangKey]) -> Verdict:
-        """Say what stands against it even without those that may go: nodes, or where they would have room, its queue."""
+    def _still_no_room(self, first: GangKey, others: list[GangKey]) -> Verdict:
+        """Say what stands against it even without those that may go: nodes, or where they would have room, its queue.
+
+        Whether the other gangs may go is asked only where the room that they leave matters.
+        """
         if any(verdict.reason == OVER_QUOTA for verdict in self._task.gang.verdicts):
-            nearest = self._nearest_node([gang for key in may_go if (gang := self._session.gang(key)) is not None])
+            gangs = [gang for key in others if (gang := self._session.gang(key)) is not None]
+            mine = self._session.gang(first)
+            nearest = self._nearest_node([*([mine] if mine else []), *(gang for gang in gangs if self._why_stays(gang).ok)])
             if nearest is not None and nearest.places >= nearest.needed:
                 text = f"queue {self._mine.queue} may not have enough for it even without those that may go, such as {first}"
                 return Verdict.refuse("", OVER_QUOTA, text, victim=first, queue=self._mine.queue)

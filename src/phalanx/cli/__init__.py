@@ -32,11 +32,11 @@ class Entry(NamedTuple):
 
 
 ENTRIES_BY_NAME = {
-    "schedule": Entry("phalanx.cli.schedule:command", "Run one session on a snapshot and show its decisions."),
+    "schedule": Entry("phalanx.cli.schedule:command", "Run one scheduling session and show its decisions."),
     "explain": Entry("phalanx.cli.explain:command", "Explain why a gang waits, and what would start it."),
     "try": Entry("phalanx.cli.try_:command", "Decide about a job as if it were submitted now."),
-    "simulate": Entry("phalanx.cli.simulate:command", "Simulate how gangs run on a cluster, in virtual time."),
     "eta": Entry("phalanx.cli.eta:command", "Estimate when waiting gangs start."),
+    "simulate": Entry("phalanx.cli.simulate:command", "Simulate how gangs run on a cluster, in virtual time."),
     "run": Entry("phalanx.cli.run:command", "Schedule the gangs of a Kubernetes cluster."),
     "up": Entry("phalanx.cli.up:command", "Start an embedded cluster on this machine."),
     "apply": Entry("phalanx.cli.apply:command", "Create or update objects from manifests."),
@@ -54,7 +54,7 @@ ENTRIES_BY_NAME = {
 
 EXAMPLES = (
     "schedule -f examples/deadlock",
-    "config show --profile volcano",
+    "explain research/resnet -f examples/deadlock",
 )
 
 
@@ -92,7 +92,9 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except PhalanxError as problem:
-            click.echo(f"error: {problem}", err=True)
+            from phalanx.cli.output import visible
+
+            click.echo("\n".join(map(visible, f"error: {problem}".split("\n"))), err=True)
             ctx.exit(1)
 
     def main(self, *args: Any, **settings: Any) -> Any:  # Any: passed on to click unread

@@ -65,9 +65,11 @@ def list_live(reach: Reach, *, is_frugal: bool) -> "ListedCluster":
         client.may_write = lambda: False
         line = ReadingLine()
         try:
-            return await list_cluster(client, line.show)
+            found = await list_cluster(client, line.show)
         finally:
             line.clear()
+        found.namespace = namespace
+        return found
 
     return ask(reach, listed, is_frugal=is_frugal)
 

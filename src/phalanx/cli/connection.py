@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from phalanx.store.kube.connect import ClusterAccess
 
 VARIABLE, KUBECONFIG = "PHALANX_SERVER", "KUBECONFIG"
-REACHED_BY = ("server", "kubeconfig", "context", "namespace")
+REACHED_BY = ("server", "kubeconfig", "context", "namespace", "request_timeout")
 COMPLETION_SECONDS = 2.0
 Result = TypeVar("Result")
 Command = Callable[..., None]
@@ -56,20 +56,60 @@ class ObjectName(click.ParamType[str]):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Offer the objects of the kind that was typed."""
-        import asyncio
-
         from phalanx.cli.get_run import names_here
-        from phalanx.errors import PhalanxError
 
-        async def asked(client: "Client", namespace: str) -> list[str]:
-            async with asyncio.timeout(COMPLETION_SECONDS):
-                return await names_here(client, str(ctx.params.get("kind") or "gangs"), namespace)
+        kind = str(ctx.params.get("kind") or "gangs")
+        return _offered(ctx, lambda client, namespace: names_here(client, kind, namespace), incomplete)
 
-        try:
-            found = ask(Reach(**{name: ctx.params.get(name) for name in REACHED_BY}), asked, ctx)
-        except (PhalanxError, OSError, TimeoutError):
+
+class GangName(click.ParamType[str]):
+    """The name of a gang, with its namespace or alone; the shell completes it as it does names of objects."""
+
+    name = "gang"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Offer the gangs of the namespace that was typed, or of all; not those of a cluster if files are read instead of one."""
+        from phalanx.cli.get_run import gang_names
+
+        if ctx.params.get("files"):
             return []
-        return [CompletionItem(name) for name in found if name.startswith(incomplete)]
+        place, is_begun = ctx.params.get("namespace") or "", bool(incomplete)
+        return _offered(ctx, lambda client, _: gang_names(client, place, with_bare_names=is_begun), incomplete)
+
+
+def _offered(
+    ctx: click.Context, question: Callable[["Client", str], Awaitable[list[str]]], incomplete: str
+) -> list[CompletionItem]:
+    """Ask the cluster that was typed; nothing is offered where it does not answer soon."""
+    import asyncio
+
+    from phalanx.errors import PhalanxError
+
+    async def asked(client: "Client", namespace: str) -> list[str]:
+        async with asyncio.timeout(COMPLETION_SECONDS):
+            return await question(client, namespace)
+
+    try:
+        found = ask(Reach(**{name: ctx.params.get(name) for name in REACHED_BY}), asked, ctx)
+    except (PhalanxError, OSError, TimeoutError):
+        return []
+    return [CompletionItem(name) for name in found if name.startswith(incomplete)]
+
+
+class Seconds(click.ParamType[float]):
+    """A duration such as 90s, in seconds; a bare number means seconds, as for kubectl."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # Any: as click passes it
+        """Return the seconds."""
+        from phalanx.model.duration import seconds_of
+
+        text = str(value)
+        found = seconds_of(f"{text}s" if text.isdecimal() else text)
+        if not found:
+            self.fail(f"{value!r} is not a duration; write for example 10s or 2m", param, ctx)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +120,8 @@ class Reach:
     kubeconfig: str | None = None
     context: str | None = None
     namespace: str | None = None
+    request_timeout: float | None = None
+    """In seconds."""
 
     @property
     def is_named(self) -> bool:
@@ -95,6 +137,12 @@ def cluster_options(namespace_help: str = "") -> Callable[[Command], Command]:
             "--kubeconfig", type=click.Path(), metavar="FILE", help="Kubeconfig; by default $KUBECONFIG or ~/.kube/config."
         ),
         click.option("--context", metavar="NAME", help="Context of the kubeconfig; the current one by default."),
+        click.option(
+            "--request-timeout",
+            type=Seconds(),
+            metavar="DURATION",
+            help="How long to wait for each answer of the cluster; 30s by default.",
+        ),
     ]
     if namespace_help:
         own = click.option("-n", "--namespace", metavar="NAME", help=f"{namespace_help} By default that of the context.")
@@ -175,6 +223,7 @@ def ask(
 
     from phalanx.cli import output
     from phalanx.errors import Unauthorized, Unreachable
+    from phalanx.store.kube.client import ANSWER_SECONDS
 
     is_plugin = (ctx or click.get_current_context()).find_root().info_name == PLUGIN
     found = choose(reach, is_plugin=is_plugin, environment=os.environ)
@@ -182,7 +231,8 @@ def ask(
         output.note(note)
 
     async def asked() -> Result:
-        async with found.client(is_frugal=is_frugal) as client:
+        seconds = reach.request_timeout or ANSWER_SECONDS
+        async with found.client(is_frugal=is_frugal, answer_seconds=seconds) as client:
             client.warned = _Warnings().show
             return await question(client, reach.namespace or found.namespace)
 
@@ -191,7 +241,8 @@ def ask(
     except Unreachable as problem:
         if found.place:
             raise Unreachable(f"{found.place}: {problem}") from problem
-        raise Unreachable(f"no cluster at {found.server}: {START}") from problem
+        is_empty = isinstance(problem.__cause__, OSError) and not isinstance(problem.__cause__, TimeoutError)
+        raise Unreachable(f"no cluster at {found.server}: {START}" if is_empty else str(problem)) from problem
     except Unauthorized as problem:
         what = "does not know who asks; log in again, or name another context with --context"
         raise Unauthorized(f"{found.place or 'no credentials'}: {found.server} {what}") from problem

@@ -6,8 +6,8 @@ from typing import Any
 import click
 
 from phalanx.cli import policy_options
-from phalanx.cli.connection import Reach, cluster_options
-from phalanx.cli.policy_options import PATH
+from phalanx.cli.connection import GangName, Reach, cluster_options
+from phalanx.cli.policy_options import PATH, Duration
 
 EXAMPLES = """\b
 Examples:
@@ -22,15 +22,14 @@ Exit status:
   3  some gang does not, or nobody can know
 """
 
-FORMS = ("table", "json", "yaml")
 NOT_EXPECTED = 3
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("gang", required=False, metavar="[NAMESPACE/NAME]")
-@click.option("-f", "--filename", "files", type=PATH, multiple=True, metavar="PATH",
-              help="Files or directories to read instead of a cluster, or - for stdin; may be repeated.")  # fmt: skip
-@cluster_options("Namespace of a gang that is given without one.")
+@click.argument("gang", type=GangName(), required=False, metavar="[[NAMESPACE/]NAME]")
+@policy_options.cluster_files
+@policy_options.gang_namespace
+@cluster_options()
 @click.option("--history", "histories", type=PATH, multiple=True, metavar="FILE",
               help="How long finished gangs took, one JSON object per line; may be repeated.")  # fmt: skip
 @click.option("--write-history", "written", type=click.Path(dir_okay=False), metavar="FILE",
@@ -39,13 +38,16 @@ NOT_EXPECTED = 3
 @click.option(
     "--seeds", type=click.IntRange(1, 1000), default=20, show_default=True, metavar="N", help="How many simulations to run."
 )
-@click.option("--horizon", default="7d", show_default=True, metavar="DURATION", help="How far to simulate.")
-@click.option("--timeout", default="30s", show_default=True, metavar="DURATION", help="Start no more simulations after this time.")
+@click.option("--horizon", type=Duration(), default="7d", show_default=True, metavar="DURATION", help="How far to simulate.")
+@click.option(
+    "--timeout", type=Duration(), default="30s", show_default=True, metavar="DURATION",
+    help="Start no more simulations after this time.",
+)  # fmt: skip
 @policy_options.config
 @policy_options.profile
 @policy_options.scheduler_names
-@click.option("--now", metavar="TIME", help="Time of the input, such as 2026-01-01T12:00:00Z; now by default.")
-@click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Output format.")
+@policy_options.now
+@policy_options.form
 @click.pass_context
 def command(ctx: click.Context, /, reach: Reach, **options: Any) -> None:  # Any: as click read them
     """Estimate when waiting gangs start. Nothing is changed.
@@ -73,8 +75,8 @@ class EtaOptions:
     written: str | None
     assume: str | None
     seeds: int
-    horizon: str
-    timeout: str
+    horizon: float
+    timeout: float
     config: str | None
     profile: str | None
     names: tuple[str, ...]
@@ -83,20 +85,7 @@ class EtaOptions:
 
     def refuse_clashes(self) -> None:
         """Refuse options that do not go together."""
-        if self.config and self.profile:
-            raise click.UsageError("--config and --profile exclude each other; a configuration may say 'profile: NAME' itself")
+        policy_options.refuse_two_policies(self.config, self.profile)
         if self.files and (self.reach.server or self.reach.kubeconfig or self.reach.context):
             raise click.UsageError("-f names files, and --server, --kubeconfig and --context a cluster; write one or the other")
-        if (*self.files, *self.histories, self.config).count("-") > 1:
-            raise click.UsageError("stdin can be read only once: one '-' at most")
-        self.seconds("--horizon", self.horizon), self.seconds("--timeout", self.timeout)
-
-    @staticmethod
-    def seconds(option: str, text: str) -> float:
-        """Return the seconds of an option."""
-        from phalanx.sim.settings import seconds_in
-
-        found = seconds_in(text)
-        if not found:
-            raise click.UsageError(f"{option}: {text!r} is not a duration; write for example 90s, 2h30m or 7d")
-        return found
+        policy_options.refuse_stdin_twice(*self.files, *self.histories, self.config)

@@ -9,6 +9,7 @@ import click
 from phalanx.cli import output
 from phalanx.explain.gang_rows import GangRow
 from phalanx.explain.reason_text import counted
+from phalanx.model.listing import listed
 from phalanx.model.moment import moment_text
 from phalanx.sim.eta import Estimate, EtaQuestion, EtaRun
 from phalanx.sim.known_durations import Basis, KnownDuration
@@ -126,10 +127,9 @@ def reason(found: Estimate, row: GangRow, question: EtaQuestion) -> str:
 
 
 def _names(names: Sequence[str]) -> str:
-    shown, more = list(names[:MOST_NAMED]), len(names) - MOST_NAMED
-    if more > 0:
-        return f"{', '.join(shown)} and {more} more"
-    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+    if len(names) > MOST_NAMED:
+        return listed(names, MOST_NAMED)
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _have(names: Sequence[str]) -> str:

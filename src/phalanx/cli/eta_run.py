@@ -9,34 +9,30 @@ from pathlib import Path
 import click
 
 from phalanx.cli import output
-from phalanx.cli.cluster_input import read_cluster
 from phalanx.cli.eta import EtaOptions
 from phalanx.cli.eta_output import Answer, write
 from phalanx.cli.eta_simulations import EtaCluster, EtaSettings, eta_cluster, simulated
-from phalanx.config.policies import DEFAULT_PROFILE, policy_of_profile
-from phalanx.config.schedulers import our_schedulers
-from phalanx.dialects.cluster import ObjectCluster
-from phalanx.dialects.field_values import seconds
-from phalanx.errors import ConfigError, Missing
+from phalanx.cli.gang_choice import chosen_gang, owners_by_gang
+from phalanx.cli.policy_options import asked_policy
+from phalanx.cli.session_input import SessionInput, read_input
+from phalanx.errors import ConfigError, SnapshotError
 from phalanx.explain.gang_rows import GangRow
-from phalanx.session.policy import Policy
 from phalanx.sim.eta import estimates
-from phalanx.sim.known_durations import FinishedGang, read_history, write_history
+from phalanx.sim.gang_history import FinishedGang, read_history, write_history
 from phalanx.sim.settings import span_in
-from phalanx.store.input_files import Intake, policy_of_file, read_bytes
-
-MOST_NAMED = 5
+from phalanx.store.input_files import read_bytes
 
 
 def answer(asked: EtaOptions) -> bool:
     """Answer and write; return whether everybody starts who was asked about."""
-    end = time.monotonic() + asked.seconds("--timeout", asked.timeout)
-    policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
-    intake = _read(asked, policy)
-    cluster = eta_cluster(intake, policy, _known(asked, intake.now))
+    end = time.monotonic() + asked.timeout
+    given = read_input(asked, asked.files, asked_policy(asked.config, asked.profile), is_frugal=False)  # when pods ended is history
+    for text in (*given.intake.notes(), *(text for _, text in given.intake.refused)):
+        output.note(text)
+    cluster = eta_cluster(given, _known(asked))
     if asked.written:
         _write_history(asked.written, cluster.durations.history)
-    row = None if asked.gang is None else _row(cluster, asked.gang, asked.reach.namespace)
+    row = None if asked.gang is None else _row(asked.gang, asked.reach.namespace, given, cluster)
     question = cluster.input.question
     if row is not None:
         question = replace(question, gangs=tuple(key for key in question.gangs if key == row.gang))
@@ -48,22 +44,20 @@ def answer(asked: EtaOptions) -> bool:
     return answered.is_good
 
 
-def _read(asked: EtaOptions, policy: Policy) -> Intake:
-    """Read the cluster; ends of pods that finished are history, which no session needs."""
-    cluster = ObjectCluster(ignored_provisioners=policy.flags.ignored_provisioners, schedulers=our_schedulers(asked.names))
-    intake = read_cluster(asked.files, asked.reach, cluster, is_frugal=False)
-    for text in (*intake.notes(), *(text for _, text in intake.refused)):
-        output.note(text)
-    return intake
+def _row(typed: str, namespace: str | None, given: SessionInput, cluster: EtaCluster) -> GangRow:
+    """Return the gang that is meant."""
+    key = chosen_gang(typed, namespace, owners_by_gang(given, cluster.snapshot))
+    if key in given.intake.refused_groups:
+        raise SnapshotError(given.intake.refused_groups[key])
+    return next(row for row in cluster.rows if row.gang == key)
 
 
-def _known(asked: EtaOptions, now: float) -> EtaSettings:
+def _known(asked: EtaOptions) -> EtaSettings:
     history = tuple(gang for path in asked.histories for gang in read_history(read_bytes(path), path))
     assumed = None if asked.assume is None else span_in(asked.assume)
     if asked.assume is not None and assumed is None:
         raise click.UsageError(f"--assume: {asked.assume!r} is not a duration; write for example 4h or 30m..6h")
-    moment = now if asked.now is None else seconds(asked.now, where="--now")
-    return EtaSettings(moment, asked.seconds("--horizon", asked.horizon), history, assumed, asked.names)
+    return EtaSettings(asked.horizon, history, assumed)
 
 
 def _write_history(path: str, gangs: Iterable[FinishedGang]) -> None:
@@ -71,20 +65,6 @@ def _write_history(path: str, gangs: Iterable[FinishedGang]) -> None:
         Path(path).write_bytes(write_history(gangs))
     except OSError as problem:
         raise ConfigError(f"--write-history: {path}: cannot be written: {problem.strerror}") from problem
-
-
-def _row(cluster: EtaCluster, name: str, namespace: str | None) -> GangRow:
-    """Return the gang of a name; without a namespace, the only one of that name, or that in default."""
-    key = name if "/" in name else f"{namespace or 'default'}/{name}"
-    found = [row for row in cluster.rows if row.gang == key]
-    if not found and not namespace and "/" not in name:
-        found = [row for row in cluster.rows if row.gang.partition("/")[2] == name]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise Missing(f"gang {name!r} is in several namespaces; write one of {', '.join(row.gang for row in found[:MOST_NAMED])}")
-    waiting = ", ".join(cluster.input.question.gangs[:MOST_NAMED]) or "none"
-    raise Missing(f"gang {key!r} not found; these wait: {waiting}")
 
 
 class Progress:

@@ -7,7 +7,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from phalanx.cli.grouping import grouped
+from phalanx.cli.session_input import SessionInput
 from phalanx.config.policies import policy_of_gates
 from phalanx.config.schedulers import our_schedulers
 from phalanx.controllers.builtin import ControllerSettings, standard_controllers
@@ -18,12 +18,13 @@ from phalanx.model.kinds import Document, object_key
 from phalanx.scheduling.shards import decide
 from phalanx.session.policy import Policy
 from phalanx.sim.eta import SOON_SECONDS, EtaQuestion, EtaRun, question_of, simulate_on
-from phalanx.sim.known_durations import Durations, FinishedGang
+from phalanx.sim.gang_history import FinishedGang
+from phalanx.sim.known_durations import Durations
 from phalanx.sim.settings import FOREVER, Span
 from phalanx.sim.sshkeys import pair_for
 from phalanx.sim.world import World
+from phalanx.state.snapshot import Snapshot
 from phalanx.store.completion import known_kind
-from phalanx.store.input_files import Intake
 
 WAITING = (GangStatus.STARTS, GangStatus.PIPELINED, GangStatus.WAITS)
 COUNTED_EVERY_SECONDS = 600.0
@@ -37,13 +38,10 @@ MOST_PROCESSES = 8
 class EtaSettings:
     """What is known besides the cluster."""
 
-    now: float
     horizon: float
     history: tuple[FinishedGang, ...] = ()
     assumed: Span | None = None
     """Duration of gangs of which nothing is known."""
-    names: tuple[str, ...] = ()
-    """Of schedulers; all that we know if there are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +51,7 @@ class EtaInput:
     question: EtaQuestion
     policy: Policy
     names: tuple[str, ...] = ()
+    """Of schedulers; all that we know if there are none."""
 
     def run(self, seed: int, end: float, unknown: float = FOREVER) -> EtaRun:
         """Simulate with one seed, at most until the clock of this machine says `end`."""
@@ -73,21 +72,21 @@ class EtaInput:
 class EtaCluster:
     """A cluster at one moment: what a session says about its gangs, what is known about durations, and the question."""
 
+    snapshot: Snapshot
     rows: Sequence[GangRow]
     durations: Durations
     input: EtaInput
 
 
-def eta_cluster(intake: Intake, policy: Policy, known: EtaSettings) -> EtaCluster:
+def eta_cluster(given: SessionInput, known: EtaSettings) -> EtaCluster:
     """Look at a cluster, and ask about every gang that waits."""
-    found = grouped(intake, known.names, known.now)
-    documents = list({(item["apiVersion"].partition("/")[0], item["kind"], object_key(item)): item for item in found}.values())
-    snapshot = intake.cluster.snapshot(known.now)
-    rows = all_rows(decide(snapshot, connected(policy)))
+    by_name = {(item["apiVersion"].partition("/")[0], item["kind"], object_key(item)): item for item in given.documents}
+    documents, snapshot = list(by_name.values()), given.snapshot()
+    rows = all_rows(decide(snapshot, connected(given.policy)), refused=given.intake.refused_groups)
     durations = Durations(documents, snapshot, known.history, known.assumed)
     waiting = [row.gang for row in rows if row.status in WAITING and row.gang in snapshot.gangs]
     question = question_of(_served(documents), snapshot, waiting, durations, known.horizon)
-    return EtaCluster(rows, durations, EtaInput(question, policy, known.names))
+    return EtaCluster(snapshot, rows, durations, EtaInput(question, given.policy, given.names))
 
 
 def _served(documents: Iterable[Document]) -> list[Document]:

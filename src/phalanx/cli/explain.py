@@ -6,12 +6,11 @@ from typing import Any
 import click
 
 from phalanx.cli import policy_options
-from phalanx.cli.connection import Reach, cluster_options
-from phalanx.cli.policy_options import PATH
+from phalanx.cli.connection import GangName, Reach, cluster_options
 
 EXAMPLES = """\b
 Examples:
-  phalanx explain research/bert -f cluster.yaml
+  phalanx explain research/bert
   phalanx explain research/bert -f cluster.yaml --if 'queue/research.capability.nvidia.com/gpu=+4'
 
 \b
@@ -22,9 +21,7 @@ Exit status:
   3  the gang has to wait
 """
 
-FORMS = ("table", "json", "yaml")
 GANG_WAITS = 3
-SEARCH_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,29 +41,22 @@ class ExplainOptions:
 
     def refuse_clashes(self) -> None:
         """Refuse options that do not go together."""
-        if self.config and self.profile:
-            raise click.UsageError("--config and --profile exclude each other; a configuration may say 'profile: NAME' itself")
-        if (*self.files, self.config).count("-") > 1:
-            raise click.UsageError("stdin can be read only once: one '-' at most")
+        policy_options.refuse_two_policies(self.config, self.profile)
+        policy_options.refuse_stdin_twice(*self.files, self.config)
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("gang", metavar="[NAMESPACE/]NAME")
-@click.option(
-    "-f", "--filename", "files", type=PATH, multiple=True, metavar="PATH...", help="Files or directories to read, or - for stdin."
-)
-@click.option("-n", "--namespace", metavar="NAME", help="Namespace of the gang; any in which there is one by default.")
+@click.argument("gang", type=GangName(), metavar="[NAMESPACE/]NAME")
+@policy_options.cluster_files
+@policy_options.gang_namespace
 @cluster_options()
 @policy_options.config
 @policy_options.profile
 @policy_options.scheduler_names
-@click.option("--now", metavar="TIME", help="Time of the session, such as 2026-01-01T12:00:00Z; now by default.")
-@click.option("--if", "changes", multiple=True, metavar="CHANGE", help="Explain as if this were so; may be repeated.")
-@click.option(
-    "--timeout", type=click.FloatRange(min=0), default=SEARCH_SECONDS, show_default=True, metavar="SECONDS",
-    help="How long to look for changes that would start the gang; 0 for not at all.",
-)  # fmt: skip
-@click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Output format.")
+@policy_options.now
+@click.option("--if", "changes", multiple=True, metavar="CHANGE", help="Explain as if this change were made; may be repeated.")
+@policy_options.search_timeout
+@policy_options.form
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click read them
     """Explain why a gang waits and what would start it. Nothing is changed."""

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 from phalanx.cli.get_run import gangs, group_kind
 from phalanx.errors import Missing
+from phalanx.model.listing import listed
 from phalanx.store.kube.client import Client
 from phalanx.web.columns import Document
-
-MOST_NAMED = 5
 
 
 async def gang_called(client: Client, namespace: str, name: str) -> Document:
@@ -18,8 +17,7 @@ async def gang_called(client: Client, namespace: str, name: str) -> Document:
             return found[0]
         if found:
             names = [item["metadata"]["name"] for item in found]
-            more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-            raise Missing(f'gang "{name}" not found; it may be one of {", ".join(names[:MOST_NAMED])}{more}')
+            raise Missing(f'gang "{name}" not found; it may be one of {listed(names)}')
     (missing,) = await gangs(client, namespace, [name])
     return missing
 

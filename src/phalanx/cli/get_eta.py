@@ -1,13 +1,13 @@
 """The column ETA of `phalanx get gangs -o wide`: a few simulations in a short time, and never a reason to fail."""
 
+import asyncio
 import time
 from collections.abc import Sequence
 from typing import Any
 
 from phalanx.cli.eta_simulations import EtaSettings, eta_cluster, simulated
+from phalanx.cli.session_input import cluster_for, input_of
 from phalanx.config.policies import DEFAULT_PROFILE, policy_of_profile
-from phalanx.config.schedulers import our_schedulers
-from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import PhalanxError
 from phalanx.explain.gang_status import GangStatus
 from phalanx.sim.eta import Estimate, estimates
@@ -20,6 +20,8 @@ from phalanx.store.listed_cluster import ListedCluster
 from phalanx.web.columns import Document
 
 SEEDS, SECONDS, HORIZON = 5, 2.0, 7 * DAY_SECONDS
+LIST_SECONDS = 5.0
+"""For a list nobody waits longer than that."""
 MOST_OBJECTS = 10_000
 """To load more takes longer than anybody waits for a list; `phalanx eta` does it."""
 NOTHING, UNKNOWN = "-", "?"
@@ -27,12 +29,11 @@ NOTHING, UNKNOWN = "-", "?"
 
 async def with_eta(client: Client, gangs: Sequence[Document]) -> list[dict[str, Any]]:
     """Return gangs with the time until they are expected to start, as `eta`; "-" for those that have, "?" if nobody knows."""
-    if not any(_is_waiting(gang) for gang in gangs):
-        return [{**gang, "eta": NOTHING} for gang in gangs]
     try:
-        listed = await list_cluster(client)
+        async with asyncio.timeout(LIST_SECONDS):
+            listed = await list_cluster(client)
         texts = _texts(listed) if len(listed.documents) <= MOST_OBJECTS else {}
-    except PhalanxError:  # the list is worth showing without it: not everybody may read nodes
+    except (PhalanxError, TimeoutError):  # the list is worth showing without it: not everybody may read nodes
         texts = {}
     return [{**gang, "eta": texts.get(_key(gang), UNKNOWN) if _is_waiting(gang) else NOTHING} for gang in gangs]
 
@@ -47,8 +48,9 @@ def _key(gang: Document) -> str:
 
 def _texts(listed: ListedCluster) -> dict[str, str]:
     end = time.monotonic() + SECONDS
-    intake = take_in((), ObjectCluster(schedulers=our_schedulers(())), goes_on=True, live=listed)
-    given = eta_cluster(intake, policy_of_profile(DEFAULT_PROFILE), EtaSettings(listed.now, HORIZON)).input
+    policy = policy_of_profile(DEFAULT_PROFILE)
+    intake = take_in((), cluster_for(policy, ()), goes_on=True, live=listed)
+    given = eta_cluster(input_of(intake, policy, (), listed.now), EtaSettings(HORIZON)).input
     found = simulated(given, SEEDS, end, divides=False)
     is_whole = found.runs[0].is_whole
     return {

@@ -12,6 +12,7 @@ from phalanx.cli.get import GetOptions
 from phalanx.cli.jsonpath import filled
 from phalanx.cli.lookup import find, is_gang, kinds_here, split_name, title
 from phalanx.errors import Forbidden, Gone, Missing
+from phalanx.explain.gang_status import GangStatus
 from phalanx.model.kinds import GROUP_KINDS, POD, Kind, kind_of
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.discovery import served_kinds
@@ -101,6 +102,15 @@ async def names_here(client: Client, kind_name: str, namespace: str) -> list[str
     return sorted(str(item["metadata"]["name"]) for item in found)
 
 
+async def gang_names(client: Client, namespace: str, *, with_bare_names: bool) -> list[str]:
+    """Return how gangs can be named: by name in a namespace; else with their namespaces, and by their names alone if asked for."""
+    found = [item["metadata"] for item in await gangs(client, namespace)]
+    names = {str(item["name"]) for item in found}
+    if namespace:
+        return sorted(names)
+    return sorted({f"{item['namespace']}/{item['name']}" for item in found} | (names if with_bare_names else set()))
+
+
 async def _elsewhere(client: Client, name: str) -> str:
     """Return the end of a message: which other namespace has a gang of that name, if we may read it."""
     try:
@@ -125,7 +135,9 @@ async def _listed_gangs(client: Client, namespace: str) -> list[Document]:
 
 
 async def _with_eta(client: Client, shown: list[Document]) -> list[Document]:
-    from phalanx.cli.get_eta import with_eta  # simulations are imported only for those who ask for them
+    if all(GangStatus(gang["status"]).has_minimum for gang in shown):
+        return [{**gang, "eta": "-"} for gang in shown]
+    from phalanx.cli.get_eta import with_eta  # simulations are imported only where somebody waits, which takes half a second
 
     return [*await with_eta(client, shown)]
 

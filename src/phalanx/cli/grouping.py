@@ -1,9 +1,10 @@
 """Groups for pods of the input that name none: commands that hold one session make them as the controllers of a cluster would."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from phalanx.cli import output
 from phalanx.controllers.builtin import ControllerSettings, grouping_controllers
+from phalanx.explain.reason_text import counted
 from phalanx.model.kinds import Document, object_key
 from phalanx.model.task import TaskKey
 from phalanx.model.task_status import Status
@@ -14,17 +15,33 @@ from phalanx.store.input_files import Intake
 def grouped(intake: Intake, names: Sequence[str], now: float) -> list[Document]:
     """Enter the groups that controllers make for pods which name none; return all objects."""
     documents: list[Document] = [*intake.complete]
-    settings = ControllerSettings(schedulers=frozenset(names)) if names else ControllerSettings()
+    settings = settings_for(names)
     served = {*settings.schedulers, *settings.grouper.scheduler_names}
     alone = [object_key(item) for item in documents if item["kind"] == "Pod" and _is_alone(intake, object_key(item), served)]
     if not alone:
         return documents
     found = grouped_pods(documents, alone, grouping_controllers(settings), now)
-    for text in found.problems:
+    for text in _once(found.problems):
         output.note(text)
     for document in found.documents:
         intake.cluster.put(document)
     return [*documents, *found.documents]
+
+
+def settings_for(names: Sequence[str]) -> ControllerSettings:
+    """Return the settings of controllers that serve schedulers with these names; the usual ones without any."""
+    return ControllerSettings(schedulers=frozenset(names)) if names else ControllerSettings()
+
+
+def _once(problems: Iterable[str]) -> Iterator[str]:
+    """Yield what is wrong, once for all pods of which it is true: ``Pod ml/a-0 and 63 others: ...``."""
+    about: dict[str, list[str]] = {}
+    for text in problems:
+        who, _, what = text.partition(": ")
+        about.setdefault(what, []).append(who)
+    for what, pods in about.items():
+        more = f" and {counted(len(pods) - 1, 'other')}" if len(pods) > 1 else ""
+        yield f"{pods[0]}{more}: {what}" if what else pods[0]
 
 
 def _is_alone(intake: Intake, key: str, served: set[str]) -> bool:

@@ -15,6 +15,7 @@ import msgspec
 from phalanx.explain.gang_rows import GangRow, all_rows
 from phalanx.explain.gang_status import GangStatus
 from phalanx.explain.reason_text import as_counted, counted
+from phalanx.model.listing import listed
 from phalanx.model.task import Task
 from phalanx.session.decision import Decisions, Eviction
 from phalanx.session.shard_decisions import ShardDecisions, together
@@ -87,12 +88,12 @@ def visible(text: str) -> str:
 
 def note(text: str) -> None:
     """Say something beside the result."""
-    click.echo(f"note: {text}", err=True)
+    click.echo(f"note: {visible(text)}", err=True)
 
 
 def warning(text: str) -> None:
     """Say that something is most likely not what was meant."""
-    click.echo(f"warning: {text}", err=True)
+    click.echo(f"warning: {visible(text)}", err=True)
 
 
 def write_data(answer: Mapping[str, Any], form: str) -> None:
@@ -109,7 +110,7 @@ def write_data(answer: Mapping[str, Any], form: str) -> None:
 def write_trace(decisions: Decisions) -> None:
     """Write the recorded trace of the session to stderr, a line for each step with its level."""
     for step in decisions.trace:
-        click.echo(f"[{step.level}] {step.text}", err=True)
+        click.echo(f"[{step.level}] {visible(step.text)}", err=True)
 
 
 def write_tables(
@@ -138,7 +139,7 @@ def _without_gangs(parts: Sequence[ShardDecisions], left_out: "Sequence[LeftOut]
 def write_refused(refused: Sequence[tuple[str, str]]) -> None:
     """Write what could not be understood, each object with its place and the reason."""
     if refused:
-        click.echo("\n".join(["", "REFUSED", *(text for _, text in refused)]))
+        click.echo("\n".join(["", "REFUSED", *(visible(text) for _, text in refused)]))
 
 
 def write_left_out(found: Sequence["LeftOut"]) -> None:
@@ -149,13 +150,8 @@ def write_left_out(found: Sequence["LeftOut"]) -> None:
     for item in found:
         kind, _, name = item.object.partition(" ")
         groups.setdefault((kind, item.message), []).append(name)
-    rows = [(counted(len(names), kind), _first_of(names), message) for (kind, message), names in groups.items()]
+    rows = [(counted(len(names), kind), listed(names, MOST_LEFT_OUT), message) for (kind, message), names in groups.items()]
     click.echo("\n".join(["", "LEFT OUT", *columns(rows)]))
-
-
-def _first_of(names: Sequence[str]) -> str:
-    more = len(names) - MOST_LEFT_OUT
-    return ", ".join(names[:MOST_LEFT_OUT]) + (f" and {more} more" if more > 0 else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +189,8 @@ def lines_of(
 
 def _gang_lines(rows: Sequence[GangRow], screen: Terminal) -> Iterator[str]:
     header = ("GANG", "QUEUE", "STATUS", "MIN", "PLACED", "RUNNING", "WHY")
-    cells = [(row.gang, row.queue, row.status.value, *map(str, (row.minimum, row.placed, row.running)), row.why) for row in rows]
+    figures = [(*map(str, (row.minimum, row.placed, row.running)), visible(row.why)) for row in rows]
+    cells = [(visible(row.gang), visible(row.queue), row.status.value, *rest) for row, rest in zip(rows, figures, strict=True)]
     widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)][:-1]
     for number, line in enumerate([header, *cells]):
         start = GAP.join(_pad(line[place], width, is_number=3 <= place <= 5) for place, width in enumerate(widths))
@@ -228,7 +225,7 @@ def with_sentence(start: str, offset: int, sentence: str, screen: Terminal) -> I
 
 def columns(rows: Iterable[Sequence[str]]) -> Iterator[str]:
     """Align all columns but the last."""
-    lines = list(rows)
+    lines = [[visible(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         yield GAP.join([cell.ljust(width) for cell, width in zip(line[:-1], widths, strict=False)] + [line[-1]]).rstrip()
@@ -247,7 +244,7 @@ def _places(snapshot: Snapshot, node_by_task: Mapping[Any, str], screen: Termina
 
 
 def _eviction_lines(evictions: Iterable[Eviction], screen: Terminal) -> Iterator[str]:
-    rows = list(_evictions(evictions))
+    rows = [[visible(cell) for cell in row] for row in _evictions(evictions)]
     widths = [max(len(row[place]) for row in rows) for place in (0, 1)]
     for *cells, message in rows:
         start = GAP.join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))

@@ -1,8 +1,34 @@
-"""The options of all commands that say by which rules and for whom is scheduled."""
+"""The options that commands with a session share: by which rules, for whom and when is scheduled, and how that is shown."""
+
+from typing import TYPE_CHECKING, Any
 
 import click
 
+if TYPE_CHECKING:
+    from phalanx.session.policy import Policy
+
 PATH = click.Path(allow_dash=True)
+FORMS = ("table", "json", "yaml")
+
+
+class Duration(click.ParamType[float]):
+    """A duration such as 90s, 2h30m or a number of seconds; the command gets seconds."""
+
+    name = "duration"
+
+    def __init__(self, *, is_zero_allowed: bool = False) -> None:
+        self._is_zero_allowed = is_zero_allowed
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # Any: as click declares it
+        """Return the seconds of what was typed."""
+        from phalanx.sim.settings import seconds_in
+
+        found = seconds_in(str(value))
+        if found or (found == 0 and self._is_zero_allowed):
+            return found
+        option = param.opts[-1] if param is not None else self.name
+        raise click.UsageError(f"{option}: {value!r} is not a duration; write for example 90s, 2h30m or 7d", ctx)
+
 
 config = click.option(
     "--config", type=PATH, metavar="FILE", help="Configuration file to use, such as a volcano-scheduler.conf."
@@ -15,3 +41,41 @@ scheduler_names = click.option(
     "--scheduler-name", "names", multiple=True, metavar="NAME",
     help="Schedule pods with this schedulerName; may be repeated. All schedulers whose gangs are read by default.",
 )  # fmt: skip
+gang_namespace = click.option(
+    "-n", "--namespace", metavar="NAME", help="Namespace of the gang; any in which there is one by default."
+)
+cluster_files = click.option(
+    "-f", "--filename", "files", type=PATH, multiple=True, metavar="PATH",
+    help="File or directory with the cluster, or - for stdin; may be repeated. A live cluster by default.",
+)  # fmt: skip
+now = click.option(
+    "--now", metavar="TIME",
+    help="Time of the session, such as 2026-01-01T12:00:00Z; now by default, by the clock of a live cluster.",
+)  # fmt: skip
+form = click.option(
+    "-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Output format."
+)  # fmt: skip
+search_timeout = click.option(
+    "--timeout", type=Duration(is_zero_allowed=True), default="5s", show_default=True, metavar="DURATION",
+    help="How long to look for changes that would start a waiting gang; 0 for not at all.",
+)  # fmt: skip
+
+
+def refuse_two_policies(config: str | None, profile: str | None) -> None:
+    """Refuse a configuration and a profile: each says who decides."""
+    if config and profile:
+        raise click.UsageError("--config and --profile exclude each other; a configuration may say 'profile: NAME' itself")
+
+
+def refuse_stdin_twice(*paths: str | None) -> None:
+    """Refuse more than one path that means stdin."""
+    if paths.count("-") > 1:
+        raise click.UsageError("stdin can be read only once: one '-' at most")
+
+
+def asked_policy(config: str | None, profile: str | None) -> "Policy":
+    """Return the policy of a configuration, or else that of a profile."""
+    from phalanx.config.policies import DEFAULT_PROFILE, policy_of_profile
+    from phalanx.store.input_files import policy_of_file
+
+    return policy_of_file(config) if config else policy_of_profile(profile or DEFAULT_PROFILE)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from phalanx.cli.output import visible
 from phalanx.explain.reason_text import counted
 from phalanx.whatif.answer import WhatIf
 from phalanx.whatif.difference import GangDifference
@@ -16,7 +17,8 @@ MOST_REMEDIES = 6
 def what_if_lines(found: WhatIf) -> list[str]:
     """Say what else would change by changes, and what would start the gang."""
     others = lines_of_difference(found.others) if found.changes else []
-    return [*(INDENT + text for text in others), *(INDENT + text for text in lines_of_findings(found.findings))]
+    others += [f"note: {change.text!r} changes nothing, it is so already" for change in found.idle]
+    return [INDENT + visible(text) for text in (*others, *lines_of_findings(found.findings))]
 
 
 def lines_of_difference(others: Sequence[GangDifference]) -> list[str]:

@@ -127,8 +127,7 @@ class RunOptions:
 
     def refuse_clashes(self) -> None:
         """Refuse options that do not go together."""
-        if self.config and self.profile:
-            raise click.UsageError("--config and --profile exclude each other; a configuration may say 'profile: NAME' itself")
+        policy_options.refuse_two_policies(self.config, self.profile)
         if self.lease_duration < SHORTEST_LEASE:
             raise click.UsageError(f"--lease-duration: leases are renewed every few seconds; write {SHORTEST_LEASE:g} or more")
         if self.config == "-":

@@ -9,7 +9,6 @@ import click
 from phalanx.cli import policy_options
 from phalanx.cli.connection import Reach, cluster_options
 from phalanx.cli.policy_options import PATH
-from phalanx.cli.session_time import session_time
 from phalanx.cli.trace_options import GANG_HELP, LEVELS, VERBOSITY_HELP, refuse_gangs_without_trace
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ Exit status:
   3  some gang has to wait, or some object was rejected or left out
 """
 
-FORMS = ("table", "json", "yaml")
 GANG_WAITS = 3
 
 
@@ -44,12 +42,8 @@ GANG_WAITS = 3
 @click.option("--shard", metavar="NAME", help="Schedule this SchedulingShard only; all shards by default.")
 @click.option("--usage", type=PATH, multiple=True, metavar="FILE", help="File with the past usage of queues; may be repeated.")
 @policy_options.scheduler_names
-@click.option(
-    "--now",
-    metavar="TIME",
-    help="Time of the session, such as 2026-01-01T12:00:00Z; now by default, by the clock of a live cluster.",
-)
-@click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Output format.")
+@policy_options.now
+@policy_options.form
 @click.option("-v", "verbosity", type=click.Choice(LEVELS), help=VERBOSITY_HELP)
 @click.option("--gang", "gangs", multiple=True, metavar="NAMESPACE/NAME", help=GANG_HELP)
 @click.option("--batch", is_flag=True, help="Read one JSON request per line from stdin and print one answer per line.")
@@ -104,11 +98,9 @@ class ScheduleOptions:
             raise click.UsageError(
                 "nothing to read: name a cluster with --context or --server, files or folders with -f, or stdin with -f -"
             )
-        if self.config and self.profile:
-            raise click.UsageError("--config and --profile exclude each other; a configuration may say 'profile: NAME' itself")
+        policy_options.refuse_two_policies(self.config, self.profile)
         refuse_gangs_without_trace(self.gangs, is_traced=self.verbosity is not None)
-        if (*self.paths, *self.usage, self.config).count("-") > 1:
-            raise click.UsageError("stdin can be read only once: one '-' at most")
+        policy_options.refuse_stdin_twice(*self.paths, *self.usage, self.config)
 
 
 def _answer_batch() -> None:
@@ -123,18 +115,16 @@ def _decide(asked: ScheduleOptions) -> bool:
     """Decide and write the answer; return whether every gang has its minimum."""
     from phalanx.cli.schedule_run import scheduled, write
 
-    found = scheduled(asked, _policy(asked), None if asked.now is None else session_time(asked.now))
+    found = scheduled(asked, _policy(asked))
     write(found, asked)
     return found.is_all_well
 
 
 def _policy(asked: ScheduleOptions) -> "Policy":
     """Return the policy that was asked for."""
-    from phalanx.config.policies import DEFAULT_PROFILE, policy_of_profile, with_gates
-    from phalanx.store.input_files import policy_of_file
+    from phalanx.config.policies import with_gates
 
-    policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
-    policy = with_gates(policy, asked.gates)
+    policy = with_gates(policy_options.asked_policy(asked.config, asked.profile), asked.gates)
     known = (("--shard", asked.shard, policy.follows_shards), ("--usage", asked.usage, "usage" in policy.options))
     for option, is_given, is_known in known:
         if is_given and not is_known:

@@ -4,24 +4,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from phalanx.cli import output
-from phalanx.cli.cluster_input import read_cluster
-from phalanx.cli.grouping import grouped
 from phalanx.cli.intake_notes import write_notes
 from phalanx.cli.schedule import ScheduleOptions
+from phalanx.cli.session_input import SessionInput, read_input
 from phalanx.cli.trace_options import LEVELS
 from phalanx.config.policies import policy_of_gates
-from phalanx.config.schedulers import our_schedulers
-from phalanx.dialects.cluster import ObjectCluster
 from phalanx.explain.answer import trace, whole_answer, with_plans, with_refused
 from phalanx.explain.gang_rows import GangRow, all_rows, gated_rows
 from phalanx.explain.no_effect import notes_without_effect
 from phalanx.live.catalogue import connected
-from phalanx.model.kinds import Document
 from phalanx.scheduling.gates import gated_gangs
 from phalanx.scheduling.shards import decide
 from phalanx.session.policy import Policy
 from phalanx.session.shard_decisions import ShardDecisions, together
-from phalanx.state.snapshot import Snapshot
 from phalanx.store.input_files import Intake, read_usage
 from phalanx.store.left_out import LeftOut, left_out
 from phalanx.store.missing_references import MissingReference
@@ -42,8 +37,7 @@ class Scheduled:
     @property
     def rows(self) -> list[GangRow]:
         """Every gang."""
-        refused = {name.removeprefix("PodGroup ") for name, _ in self.intake.refused if name.startswith("PodGroup ")}
-        return all_rows(self.parts, self.gated.rows, refused)
+        return all_rows(self.parts, self.gated.rows, self.intake.refused_groups)
 
     @property
     def is_all_well(self) -> bool:
@@ -52,34 +46,28 @@ class Scheduled:
         return has_minima and not self.intake.refused and not any(item.is_ours for item in self.left_out)
 
 
-def scheduled(asked: ScheduleOptions, policy: Policy, at: float | None) -> Scheduled:
-    """Hold one session on the input, at a time; by default now."""
-    ours = our_schedulers(asked.names)
-    cluster = ObjectCluster(ignored_provisioners=policy.flags.ignored_provisioners, schedulers=ours)
-    intake = read_cluster(asked.paths, asked.reach, cluster)
-    now = intake.now if at is None else at
-    intake.cluster.put_history(read_usage(asked.usage))
-    documents = grouped(intake, asked.names, now)
-    snapshot = intake.cluster.snapshot(now)
+def scheduled(asked: ScheduleOptions, policy: Policy) -> Scheduled:
+    """Hold one session on the input."""
+    given = read_input(asked, asked.paths, policy)
+    intake = given.intake
+    given.cluster.put_history(read_usage(asked.usage))
+    snapshot = given.snapshot()
     missing = intake.missing(snapshot)
-    notes = [*write_notes(intake, snapshot, policy, missing), *_unknown_gangs(asked, snapshot)]
-    for text in _unknown_gangs(asked, snapshot):
+    unknown = [f"--gang: the input has no gang {name}" for name in asked.gangs if name not in snapshot.gangs]
+    notes = [*write_notes(intake, snapshot, policy, missing), *unknown]
+    for text in unknown:
         output.note(text)
     parts = decide(snapshot, connected(policy), trace_level=int(asked.verbosity or 0), traced_gangs=asked.gangs)
     for key, fault in (item for part in parts for item in part.decisions.faults.items()):
         output.note(f"gang {key}: {fault.traceback if asked.verbosity == LEVELS[-1] else fault.sentence}")
     for text in notes_without_effect((part.snapshot, part.decisions) for part in parts):
         output.note(text)
-    return Scheduled(intake, parts, _gated(documents, policy, parts[0], now), left_out(intake, snapshot), missing, notes)
+    return Scheduled(intake, parts, _gated(given, parts[0]), left_out(intake, snapshot), missing, notes)
 
 
-def _unknown_gangs(asked: ScheduleOptions, snapshot: Snapshot) -> list[str]:
-    return [f"--gang: the input has no gang {name}" for name in asked.gangs if name not in snapshot.gangs]
-
-
-def _gated(documents: Sequence[Document], policy: Policy, part: ShardDecisions, now: float) -> output.GatedRows:
+def _gated(given: SessionInput, part: ShardDecisions) -> output.GatedRows:
     """Look behind our gates, as `phalanx run` does."""
-    found = gated_gangs(connected(policy_of_gates(policy)), documents, now)
+    found = gated_gangs(connected(policy_of_gates(given.policy)), given.documents, given.now)
     if found is None:
         return output.GatedRows((), part.snapshot, {})
     rows = gated_rows(ShardDecisions("", found.snapshot, found.decisions), found.gangs, found.gate)

@@ -24,7 +24,6 @@ Exit status:
   130  interrupted by Ctrl-C; partial results were printed
 """
 
-FORMS = ("table", "json", "yaml")
 NOT_AS_EXPECTED, INTERRUPTED = 3, 130
 
 
@@ -51,7 +50,7 @@ NOT_AS_EXPECTED, INTERRUPTED = 3, 130
 @click.option(
     "--report", type=click.Path(dir_okay=False), metavar="FILE", help="Write a self-contained HTML page with charts to this file."
 )
-@click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Output format.")
+@policy_options.form
 @click.option("-v", "verbosity", type=click.Choice(LEVELS), help=VERBOSITY_HELP)
 @click.option("--gang", "gangs", multiple=True, metavar="NAMESPACE/NAME", help=GANG_HELP)
 @click.pass_context
@@ -101,8 +100,7 @@ class SimulateOptions:
         if sum(option is not None for option in (self.config, self.profile, self.compare)) > 1:
             raise click.UsageError("--config, --profile and --compare exclude each other: all say who decides")
         refuse_gangs_without_trace(self.gangs, is_traced=self.verbosity is not None)
-        if (*self.paths, self.config).count("-") > 1:
-            raise click.UsageError("stdin can be read only once: one '-' at most")
+        policy_options.refuse_stdin_twice(*self.paths, self.config)
         if self.report and not Path(self.report).absolute().parent.is_dir():
             raise click.UsageError(f"--report: there is no folder {str(Path(self.report).parent)!r}; make it first")
         if self.factor is not None and self.factor <= 0:

@@ -8,6 +8,7 @@ import click
 
 from phalanx.cli.output import Terminal, columns, with_sentence
 from phalanx.explain.reason_text import counted
+from phalanx.model.listing import listed
 from phalanx.sim.metrics import DIGITS, METRICS, STAR_NOTE, Metric, best_results, percent_text, short_time
 from phalanx.sim.playback import End, Ending
 
@@ -50,8 +51,7 @@ def never_started(result: Mapping[str, Any]) -> Iterator[str]:
     """Say which gangs never started; nothing where all did."""
     names = [gang["name"] for gang in result["gangs"] if gang["started"] is None]
     if names:
-        more = len(names) - MOST_NAMED
-        shown = ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+        shown = listed(names, MOST_NAMED)
         yield f"{result['profile']}: {len(names)} of {counted(len(result['gangs']), 'gang')} never started: {shown}"
 
 

@@ -7,12 +7,10 @@ import click
 
 from phalanx.cli import policy_options
 from phalanx.cli.connection import Reach, cluster_options
-from phalanx.cli.explain import SEARCH_SECONDS
 from phalanx.cli.policy_options import PATH
 
 EXAMPLES = """\b
 Examples:
-  phalanx try -f job.yaml
   phalanx try -f job.yaml --context my-cluster -o json
   phalanx try -f job.yaml --cluster cluster.yaml
 
@@ -24,7 +22,6 @@ Exit status:
   3  a gang has to wait, or the API server would reject something
 """
 
-FORMS = ("table", "json", "yaml")
 WAITS = 3
 
 
@@ -34,20 +31,25 @@ class TryOptions:
 
     reach: Reach
     files: tuple[str, ...]
+    more_files: tuple[str, ...]
     cluster_files: tuple[str, ...]
     config: str | None
     profile: str | None
     names: tuple[str, ...]
     now: str | None
+    changes: tuple[str, ...]
     timeout: float
     form: str
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Everything to submit: `-f a b` names two files."""
+        return self.files + self.more_files
+
     def refuse_clashes(self) -> None:
         """Refuse options that do not go together."""
-        if self.config and self.profile:
-            raise click.UsageError("--config and --profile exclude each other; a configuration may say 'profile: NAME' itself")
-        if (*self.files, *self.cluster_files, self.config).count("-") > 1:
-            raise click.UsageError("stdin can be read only once: one '-' at most")
+        policy_options.refuse_two_policies(self.config, self.profile)
+        policy_options.refuse_stdin_twice(*self.paths, *self.cluster_files, self.config)
 
 
 @click.command(epilog=EXAMPLES)
@@ -55,20 +57,19 @@ class TryOptions:
     "-f", "--filename", "files", type=PATH, multiple=True, required=True, metavar="PATH...",
     help="Files or directories with the objects to submit, or - for stdin.",
 )  # fmt: skip
+@click.argument("more_files", type=PATH, nargs=-1, metavar="[PATH]...")
 @click.option(
-    "--cluster", "cluster_files", type=PATH, multiple=True, metavar="PATH...",
-    help="Files or directories with the cluster; a live one by default.",
+    "--cluster", "cluster_files", type=PATH, multiple=True, metavar="PATH",
+    help="File or directory with the cluster, or - for stdin; may be repeated. A live cluster by default.",
 )  # fmt: skip
-@cluster_options()
+@cluster_options("Namespace of objects that name none.")
 @policy_options.config
 @policy_options.profile
 @policy_options.scheduler_names
-@click.option("--now", metavar="TIME", help="Time of the session, such as 2026-01-01T12:00:00Z; now by default.")
-@click.option(
-    "--timeout", type=click.FloatRange(min=0), default=SEARCH_SECONDS, show_default=True, metavar="SECONDS",
-    help="How long to look for changes that would start what waits; 0 for not at all.",
-)  # fmt: skip
-@click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Output format.")
+@policy_options.now
+@click.option("--if", "changes", multiple=True, metavar="CHANGE", help="Decide as if this change were made; may be repeated.")
+@policy_options.search_timeout
+@policy_options.form
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click read them
     """Decide about a job as if it were submitted now: where it would run, whom it would evict, or why it waits.

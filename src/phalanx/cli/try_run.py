@@ -1,27 +1,27 @@
 """What `phalanx try` does with its input: the cluster, the submission entered on trial, one session, and everything shown."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from time import monotonic
 
 import click
 
 from phalanx.cli import output
-from phalanx.cli.cluster_input import read_cluster
 from phalanx.cli.explanation_text import explanation_lines
-from phalanx.cli.grouping import grouped
+from phalanx.cli.grouping import settings_for
+from phalanx.cli.policy_options import asked_policy
 from phalanx.cli.remedy_output import lines_of_difference, lines_of_findings
-from phalanx.cli.session_time import session_time
+from phalanx.cli.session_input import read_input
 from phalanx.cli.try_ import TryOptions
-from phalanx.config.policies import DEFAULT_PROFILE, policy_of_profile
-from phalanx.config.schedulers import our_schedulers
-from phalanx.controllers.builtin import ControllerSettings
-from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import SnapshotError
+from phalanx.explain.gang_status import GangStatus
 from phalanx.explain.reason_text import counted
 from phalanx.live.catalogue import connected
-from phalanx.store.input_files import documents_of, policy_of_file
+from phalanx.model.listing import listed
+from phalanx.store.input_files import Intake, documents_of, warnings_about
 from phalanx.store.submission import submitted
+from phalanx.whatif.changes import parse_all
 from phalanx.whatif.submission_trial import SubmissionTrial, SubmittedGang, try_submission
 from phalanx.whatif.trial_cluster import TrialCluster
 
@@ -32,61 +32,68 @@ MOST_PODS = 6
 
 def try_out(asked: TryOptions) -> bool:
     """Try a submission and show what becomes of it; return whether all of it starts."""
-    at = None if asked.now is None else session_time(asked.now)
-    new = [document for _, document in documents_of(asked.files)]
-    policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
-    cluster = ObjectCluster(ignored_provisioners=policy.flags.ignored_provisioners, schedulers=our_schedulers(asked.names))
-    intake = read_cluster(asked.cluster_files, asked.reach, cluster)
-    now = intake.now if at is None else at
-    documents = grouped(intake, asked.names, now)
-    submission = submitted(new, documents, _settings(asked), now=now)
-    trial = TrialCluster(documents, cluster, connected(policy), now)
-    found = try_submission(trial, submission, clock=monotonic, budget_seconds=asked.timeout)
-    write(found, asked.form)
+    new, changes = documents_of(asked.paths), parse_all(asked.changes)
+    given = read_input(asked, asked.cluster_files, asked_policy(asked.config, asked.profile))
+    namespace = asked.reach.namespace or given.intake.namespace
+    settings = settings_for(asked.names)
+    submission = submitted([document for _, document in new], given.documents, settings, now=given.now, namespace=namespace)
+    trial = TrialCluster(given.documents, given.cluster, connected(given.policy), given.now)
+    found = try_submission(trial, submission, changes, clock=monotonic, budget_seconds=asked.timeout)
+    for text in warnings_about(new):
+        output.warning(text)
+    write(found, asked.form, [*_notes(given.intake), *submission.problems])
+    if not found.gangs and not submission.refused:
+        raise SnapshotError("nothing to decide: what is submitted makes no pods now")
     return found.starts
 
 
-def _settings(asked: TryOptions) -> ControllerSettings:
-    return ControllerSettings(schedulers=frozenset(asked.names)) if asked.names else ControllerSettings()
+def _notes(intake: Intake) -> list[str]:
+    """Say what of the cluster could not be read: the decision does without it."""
+    return [*intake.notes(), *(f"rejected: {text}" for _, text in intake.refused)]
 
 
-def write(found: SubmissionTrial, form: str) -> None:
+def write(found: SubmissionTrial, form: str, notes: Sequence[str]) -> None:
     """Show what becomes of a submission."""
     if form != "table":
-        output.write_data(found.document(), form)
+        output.write_data({**found.document(), "notes": list(notes)}, form)
         return
-    for text in found.submission.problems:
+    for text in notes:
         output.note(text)
     for name, text in found.submission.refused:
         click.echo(f"{name} would be rejected: {text}")
-    if not found.gangs and not found.submission.refused:
-        raise SnapshotError("nothing to decide: what is submitted makes no pods now")
+    sources = Counter(gang.source for gang in found.gangs)
     for gang in found.gangs:
-        click.echo("\n".join(_gang_lines(gang)))
+        click.echo("\n".join(_gang_lines(gang, _title(gang, is_only=sources[gang.source] == 1))))
     if found.others:
         click.echo("\n".join(lines_of_difference(found.others)))
 
 
-def _gang_lines(gang: SubmittedGang) -> Iterator[str]:
+def _title(gang: SubmittedGang, *, is_only: bool) -> str:
+    """Return what a user calls a gang: what was submitted; the name of its group is made up, and shown to tell several apart."""
+    if not gang.source:
+        return gang.key
+    return gang.source if is_only else f"{gang.source} (gang {gang.key.partition('/')[2]})"
+
+
+def _gang_lines(gang: SubmittedGang, title: str) -> Iterator[str]:
     if gang.explanation is None:
-        yield f"{gang.key} is not known to any scheduler here"
+        yield f"{title} is not known to any scheduler here"
     elif gang.starts:
         later = " once others have left" if gang.explanation.headline else ""
+        verb = "runs already" if gang.explanation.status is GangStatus.RUNS else f"would start{later}"
         nodes = set(gang.node_by_pod.values())
-        yield f"{gang.key} would start{later}: {counted(len(gang.node_by_pod), 'pod')} on {counted(len(nodes), 'node')}"
+        yield f"{title} {verb}: {counted(len(gang.node_by_pod), 'pod')} on {counted(len(nodes), 'node')}"
         yield from _node_lines(gang)
         yield from _eviction_lines(gang)
     else:
-        yield from explanation_lines(gang.explanation, output.Terminal.of_stdout())
+        yield from explanation_lines(replace(gang.explanation, gang=title), output.Terminal.of_stdout())
         yield from (INDENT + text for text in lines_of_findings(gang.findings))
 
 
 def _node_lines(gang: SubmittedGang) -> Iterator[str]:
     for node in sorted(set(gang.node_by_pod.values())):
         pods = [pod.partition("/")[2] for pod, place in gang.node_by_pod.items() if place == node]
-        more = len(pods) - MOST_PODS
-        shown = ", ".join(pods[:MOST_PODS]) + (f" and {more} more" if more > 0 else "")
-        yield f"{INDENT}on {node}: {shown}"
+        yield f"{INDENT}on {node}: {listed(pods, MOST_PODS)}"
 
 
 def _eviction_lines(gang: SubmittedGang) -> Iterator[str]:

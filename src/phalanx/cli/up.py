@@ -76,8 +76,7 @@ class UpOptions:
 
     def refuse_clashes(self) -> None:
         """Refuse options that do not go together."""
-        if self.config and self.profile:
-            raise click.UsageError("--config and --profile exclude each other; a configuration may say 'profile: NAME' itself")
+        policy_options.refuse_two_policies(self.config, self.profile)
         if self.factor <= 0:
             raise click.UsageError("--speed: time does not stand still; write for example 1x or 60x")
 
@@ -137,17 +136,15 @@ def _world(asked: UpOptions) -> "World":
     import time
     from dataclasses import replace
 
-    from phalanx.config.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile, with_gates
+    from phalanx.config.policies import policy_of_gates, with_gates
     from phalanx.config.schedulers import our_schedulers
     from phalanx.controllers.builtin import ControllerSettings, standard_controllers
     from phalanx.live.catalogue import connected
     from phalanx.live.sshkeys import new_pair
     from phalanx.sim.statefile import read_state
     from phalanx.sim.world import World
-    from phalanx.store.input_files import policy_of_file
 
-    policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
-    policy = with_gates(policy, asked.gates)
+    policy = with_gates(policy_options.asked_policy(asked.config, asked.profile), asked.gates)
     state = read_state(Path(asked.state)) if asked.state else None
     start = time.time() if state is None else state.now
     profile, gates = connected(policy), connected(policy_of_gates(policy))

@@ -42,6 +42,10 @@ Struct = TypeVar("Struct", bound=msgspec.Struct)
 IGNORED = frozenset({"Event", "Endpoints", "EndpointSlice", "Lease", "ConfigMap", "Secret", "ServiceAccount"})
 
 
+Claims = tuple[str, tuple[str, ...]]
+"""The namespace of a pod, and the volume claims that it names."""
+
+
 class ObjectCluster:
     """Takes objects as they come and makes snapshots of them."""
 
@@ -58,7 +62,8 @@ class ObjectCluster:
         self._contested: dict[str, tuple[Document, str]] = {}
         """Pods that name several groups, each with what is wrong with that, if anything."""
         self._pod_gangs = PodGangs(self.groups, self._read_again)
-        self._pods_with_volumes: dict[str, Document] = {}
+        self._pods_with_volumes: dict[str, tuple[Document, Claims, Resources]] = {}
+        """By pod, its claims and the volume slots that they took when it was last read."""
         self._last_read: dict[TaskKey, Document] = {}
         """Pods as they were when they were last understood."""
         self._nodes: dict[str, schema.NodeRead] = {}
@@ -112,7 +117,8 @@ class ObjectCluster:
         task = self._left_to_others(self._read(document))
         self._pods_with_volumes.pop(task.key, None)
         if task.shape.volume_claims:
-            self._pods_with_volumes[task.key] = document
+            claims = (task.namespace, tuple(task.shape.volume_claims))
+            self._pods_with_volumes[task.key] = (document, claims, self._volume_slots(*claims))
         problem = self._pod_gangs.put(task, document)
         self.state.put_task(self.as_assumed(_without_gang(task) if problem else self._with_gang(task)))
         if task.key in self._contested:
@@ -298,8 +304,9 @@ class ObjectCluster:
         elif table == "service_selectors":
             self._pods.classes.forget_service(key)
         if table in ("storage_classes", "volumes", "volume_claims"):
-            for document in list(self._pods_with_volumes.values()):
-                self._read_again(document)
+            for document, claims, slots in list(self._pods_with_volumes.values()):
+                if self._volume_slots(*claims) != slots:  # most pods have nothing to do with it
+                    self._read_again(document)
 
 
 def _without_gang(task: Task) -> Task:

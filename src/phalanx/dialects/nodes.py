@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from phalanx.dialects import schema
 from phalanx.model.node import Node
 from phalanx.model.quantity import to_units
-from phalanx.model.resources import read_resources
+from phalanx.model.resources import CSI_SLOTS, read_resources
 from phalanx.model.shape import Taint
 
 OVERSUBSCRIBED = {"cpu": "volcano.sh/oversubscription-cpu", "memory": "volcano.sh/oversubscription-memory"}
@@ -48,7 +48,7 @@ def _volume_slots(limits: Mapping[str, int | None]) -> dict[str, int]:
 
 def slot_name(driver: str) -> str:
     """Return the resource name that counts attached volumes of a driver."""
-    return f"attachable-volumes-csi-{driver.replace('/', '-')}"
+    return f"{CSI_SLOTS}{driver.replace('/', '-')}"
 
 
 def _images(status: schema.NodeStatus) -> dict[str, int]:

@@ -12,6 +12,7 @@ import msgspec
 from phalanx.dialects import schema
 from phalanx.dialects.pods import pod_request
 from phalanx.errors import Forbidden, SnapshotError
+from phalanx.kubernetes.taints import OF_UNREADY_NODES
 from phalanx.model.kinds import LIMIT_RANGE, PRIORITY, RUNTIME_CLASS, Document, Kind
 from phalanx.model.resources import CPU, MEMORY, quantity_text
 from phalanx.model.task import DEFAULT_SCHEDULER
@@ -22,7 +23,6 @@ DEFAULTS: Document = {
 SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 """Priority classes that every cluster has."""
 TOLERATED_SECONDS = 300
-TOLERATED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 """Every pod stays this long on a node that fails, unless it says otherwise."""
 CONTAINERS = ("containers", "initContainers")
 
@@ -154,7 +154,7 @@ def _default(classes: Iterable[Document]) -> Document | None:
 
 def _tolerating(spec: Spec) -> Spec:
     own = spec.get("tolerations") or []
-    added = [_for_a_while(key) for key in TOLERATED if not any(_covers(item, key) for item in own)]
+    added = [_for_a_while(key) for key in OF_UNREADY_NODES if not any(_covers(item, key) for item in own)]
     return {**spec, "tolerations": [*own, *added]} if added else spec
 
 

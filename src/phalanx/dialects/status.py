@@ -13,7 +13,7 @@ from typing import Protocol
 from phalanx.model.gang import STALE, Condition, Gang
 from phalanx.model.kinds import Document, Kind
 from phalanx.model.moment import moment_text
-from phalanx.model.task_status import COMPLETED, HOLDING, Status
+from phalanx.model.task_status import COMPLETED
 from phalanx.session.decision import Outcome
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.staleness import stale_verdict
@@ -95,8 +95,7 @@ def is_finished(gang: GangState) -> bool:
 
 def placeable(gang: GangState) -> int:
     """Count the members that have a place or nearly had one: a place that was given back because the gang was not whole."""
-    nearly = sum(task.attempt in HOLDING for task in gang.tasks if task.status is Status.PENDING)
-    return gang.tally.ready + nearly
+    return gang.tally.ready + sum(task.had_place for task in gang.tasks)
 
 
 def first_blocked(tasks: Iterable[TaskState]) -> TaskState | None:

@@ -11,7 +11,8 @@ from phalanx.dialects.status import GroupStatus, condition_document
 from phalanx.dialects.traits import dialect_status
 from phalanx.explain.answer_kai import with_kai
 from phalanx.explain.gang_rows import GangRow
-from phalanx.explain.why import missing_groups, why
+from phalanx.explain.missing_groups import missing_groups
+from phalanx.explain.why import why
 from phalanx.model.gang import Condition, Gang
 from phalanx.model.task import Task, TaskKey
 from phalanx.model.task_status import Status

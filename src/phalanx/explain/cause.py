@@ -7,9 +7,10 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from phalanx.explain.reason_text import as_counted
+from phalanx.explain.reason_text import as_counted, scarce_first
 from phalanx.model.shape import Shape
 from phalanx.placement import Amounts, Mask
+from phalanx.placement.fit import fits
 from phalanx.session.decision import Aftermath
 from phalanx.state.gang_state import TaskState
 from phalanx.state.node_table import NodeTable, request_of
@@ -32,10 +33,14 @@ class Cause:
     """What follows the number of nodes, the thing included."""
     short: str = ""
     """The same without the thing; empty when there is no shorter way."""
+    many: str = ""
+    """What follows several nodes, without the thing: causes that have it in common read alike."""
     thing: str = ""
     """What stands against the task: a taint, a label, a port. It stays the same while the cause does."""
     has_room: bool = False
     """Some of these nodes have enough of every resource: but for this, the task would fit."""
+    is_rest: bool = False
+    """These are the nodes that nothing more is said about; others with the same reason come before them."""
     things: Mapping[str, Number] = field(default_factory=dict)
     """More of what the text names, for programs: the first of the nodes, amounts."""
 
@@ -54,6 +59,8 @@ class Part:
     thing: str = ""
     code: str = ""
     """Where the part has another code than the reason."""
+    is_rest: bool = False
+    """It is what is left of the nodes; see `Cause`."""
 
 
 @dataclass(frozen=True)
@@ -86,10 +93,7 @@ class Search:
     @cached_property
     def fits(self) -> Mask:
         """Mark the nodes that have enough of every resource."""
-        mask = np.ones(len(self.table), dtype=np.bool_)
-        for row, amount in self.rows:
-            mask &= self.free[row] >= amount
-        return mask
+        return fits(self.free, request_of(self.shape.request, self.snapshot.space))
 
     @cached_property
     def short_of_room(self) -> Mask:
@@ -100,15 +104,15 @@ class Search:
     def first_names(self, nodes: Mask | None) -> dict[str, Number]:
         """Return the names of the first few nodes, for programs."""
         numbers = np.flatnonzero(nodes)[:FEW_NODES] if nodes is not None and len(nodes) == len(self.table) else ()
-        return {"on": listed(self.table.names[number] for number in numbers)} if len(numbers) else {}
+        return {"on": in_order(self.table.names[number] for number in numbers)} if len(numbers) else {}
 
     def names(self, nodes: Mask, *, most: int = FEW_NODES) -> str:
         """Name some nodes if they are few, in brackets after a blank; empty when they are many."""
         numbers = np.flatnonzero(nodes)
-        return f" ({listed(self.table.names[number] for number in numbers)})" if len(numbers) <= most else ""
+        return f" ({in_order(self.table.names[number] for number in numbers)})" if len(numbers) <= most else ""
 
 
-def listed(names: Iterable[str]) -> str:
+def in_order(names: Iterable[str]) -> str:
     """List names as a person would, node-2 before node-10."""
     return ", ".join(sorted(names, key=as_counted))
 
@@ -119,14 +123,28 @@ def verb(count: int, one: str, many: str) -> str:
 
 
 def alike(failed: Iterable[tuple[TaskState, FitError]]) -> list[tuple[TaskState, FitError]]:
-    """Return one of all tasks that ask for the same and got the same answer."""
+    """Return one of all tasks that ask for the same and got the same answer, those that ask for most first."""
     first: dict[Hashable, tuple[TaskState, FitError]] = {}
     for task, error in failed:  # tasks of a large gang share one error, and its text is made once
         first.setdefault((task.task.shape, task.task.role, id(error)), (task, error))
     kinds: dict[Hashable, tuple[TaskState, FitError]] = {}
     for task, error in first.values():
         kinds.setdefault((task.task.shape, task.task.role, error.text), (task, error))
-    return list(kinds.values())
+    order = _largest_first(task for task, _ in kinds.values())
+    return sorted(kinds.values(), key=lambda found: (order(found[0]), found[1].text, as_counted(found[0].task.name)))
+
+
+def largest(tasks: Iterable[TaskState]) -> TaskState | None:
+    """Return the task that asks for most, the first by name of several; None without tasks."""
+    found = list(tasks)
+    order = _largest_first(found)
+    return min(found, key=lambda task: (order(task), as_counted(task.task.name)), default=None)
+
+
+def _largest_first(tasks: Iterable[TaskState]) -> Callable[[TaskState], tuple[list[float], str]]:
+    """Return an order of tasks by what they ask for and their role: that of the pods changes when one is created again."""
+    names = scarce_first({name for shape in {task.task.shape for task in tasks} for name in shape.request})
+    return lambda task: ([-task.task.shape.request.get(name, 0) for name in names], task.task.role)
 
 
 def remembered(aftermath: Aftermath | None, key: Hashable, find: Callable[[], Said]) -> Said:

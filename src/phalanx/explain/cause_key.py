@@ -14,6 +14,7 @@ from phalanx.explain.gang_status import has_minimum
 from phalanx.explain.node_reasons import CORDONED, INSUFFICIENT, NOT_READY, SCATTERED, node_reason
 from phalanx.explain.reason_code import reason_code
 from phalanx.explain.reason_text import request_text
+from phalanx.explain.why import why
 from phalanx.model.task_status import Status
 from phalanx.session.decision import Outcome
 from phalanx.state.gang_state import GangState
@@ -29,15 +30,15 @@ _NUMBER = re.compile(r"(?<![\w./=:-])\d+(?:\.\d+)?(?:[KMGT]i|m| s)?(?![\w=:-])(?
 """A number that stands alone, unlike those in names such as node-3."""
 
 
-def cause_of(outcome: Outcome, snapshot: Snapshot, sentence: str) -> CauseKey:
-    """Return the cause because of which a gang waits; `sentence` is how it was put."""
+def cause_of(outcome: Outcome, snapshot: Snapshot) -> CauseKey:
+    """Return the cause because of which a gang waits; it is put into words only where nothing else is known of it."""
     gang = outcome.state
     searches = frozenset(_of_search(found) for found in failed_searches(outcome, snapshot))
     is_full = any(FULL in key for key in searches)
     verdicts = frozenset(_of_verdict(verdict) for verdict in gang.verdicts)
     code = FULL if is_full else reason_code(outcome, snapshot)
     known = (code, has_minimum(gang), searches, verdicts, tuple(_held_back(gang)), tuple(_failed_binds(gang)))
-    return known if searches or verdicts else (*known, cause_of_text(sentence))
+    return known if searches or verdicts else (*known, cause_of_text(why(outcome, snapshot)))
 
 
 def cause_of_error(error: FitError) -> CauseKey:

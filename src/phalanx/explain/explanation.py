@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from phalanx.explain.gang_status import GangStatus, gang_status
+from phalanx.explain.missing_groups import missing_groups
 from phalanx.explain.reading import Reading
 from phalanx.explain.reason_code import reason_code
 from phalanx.explain.stages.admitted import admitted
@@ -14,7 +15,7 @@ from phalanx.explain.stages.topology import topology
 from phalanx.explain.stages.turn import turn
 from phalanx.explain.stages.valid import GROUP_NOT_FOUND, nobody_describes, valid
 from phalanx.explain.tree import Explanation, Line, Stage, StageResult
-from phalanx.explain.why import missing_groups, why
+from phalanx.explain.why import why
 from phalanx.model.task import GangKey
 from phalanx.state.snapshot import Snapshot
 

@@ -4,15 +4,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from phalanx.dialects.kai_status import reasons_of
-from phalanx.dialects.traits import traits_of
 from phalanx.explain.cause import Cause, Search, alike, remembered
+from phalanx.explain.free_room import too_large
+from phalanx.explain.gang_status import is_blocked
+from phalanx.explain.missing_places import full_cluster, wanted
 from phalanx.explain.node_causes import node_causes, search_of
 from phalanx.explain.node_reasons import TOO_LARGE
 from phalanx.explain.reason_text import general_obstacle
-from phalanx.explain.why import full_cluster, too_large, wanted
-from phalanx.explain.why_kai import wanted_of
+from phalanx.explain.why_kai import is_told_as_kai, wanted_of
 from phalanx.model.task_status import Status
 from phalanx.session.decision import Outcome
+from phalanx.state.gang_state import TaskState
 from phalanx.state.snapshot import Snapshot
 from phalanx.state.verdict import FitError
 
@@ -39,22 +41,21 @@ def failed_searches(outcome: Outcome, snapshot: Snapshot) -> list[FailedSearch]:
 
 
 def _searches(outcome: Outcome, snapshot: Snapshot) -> list[FailedSearch]:
-    full = () if _counts_pod_sets(outcome) else full_cluster(outcome, snapshot)
+    full = full_cluster(outcome, snapshot, wanted_of if is_told_as_kai(outcome) else wanted)
     return [_failed(outcome, search) for search in (*_tried(outcome, snapshot), *full)]
 
 
-def _counts_pod_sets(outcome: Outcome) -> bool:
-    """Tell whether the sentence of the gang is that of KAI."""
-    return outcome.was_tried or traits_of(outcome.state.gang).counts_pod_sets
-
-
 def _tried(outcome: Outcome, snapshot: Snapshot) -> Iterator[Search]:
-    is_kai = _counts_pod_sets(outcome)
-    waiting = [task for task in outcome.state.tasks if task.status is Status.PENDING and not task.task.is_gated]
+    is_kai = is_told_as_kai(outcome)
+    waiting = filter(_is_waiting if is_kai else is_blocked, outcome.state.tasks)
     for task, error in alike((task, task.error) for task in waiting if isinstance(task.error, FitError)):
         known = replace(error, counts=reasons_of(task, error)) if is_kai else error
         tasks = (wanted_of if is_kai else wanted)(outcome.state, task)
         yield search_of(outcome, task, known, snapshot, tasks)
+
+
+def _is_waiting(task: TaskState) -> bool:
+    return task.status is Status.PENDING and not task.task.is_gated
 
 
 def _failed(outcome: Outcome, search: Search) -> FailedSearch:

@@ -1,15 +1,17 @@
 """Resources that nodes lack: whether they are too small for the task, have them free but scattered, or have too little free now."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from phalanx.explain.cause import Search
+from phalanx.explain.cause import Search, remembered
 from phalanx.explain.node_reasons import INSUFFICIENT, SCATTERED, TOO_LARGE
-from phalanx.explain.reason_text import VOLUME_SLOTS, amount_text, counted
-from phalanx.model.resources import PODS, Resources
+from phalanx.explain.reason_text import amount_text, counted
+from phalanx.model.resources import PODS, VOLUME_SLOTS, Resources
 from phalanx.placement import Amounts, Counts, Index
+from phalanx.session.decision import Outcome
+from phalanx.state.gang_state import TaskState
 from phalanx.state.node_table import request_of
 from phalanx.state.snapshot import Snapshot
 from phalanx.state.verdict import Number
@@ -17,7 +19,13 @@ from phalanx.state.verdict import Number
 MOST_NEAREST = 3
 
 
-def oversize(request: Resources, snapshot: Snapshot) -> str:
+def too_large(outcome: Outcome, task: TaskState, snapshot: Snapshot) -> str:
+    """Say of which resource no node has as much as the task asks for; empty when some node has."""
+    shape = task.task.shape
+    return remembered(outcome.aftermath, ("too large", shape), lambda: _oversize(shape.request, snapshot))
+
+
+def _oversize(request: Resources, snapshot: Snapshot) -> str:
     """Say of which resource no node has as much as is asked for, empty or not; empty when some node has enough of each."""
     if not len(snapshot.nodes):
         return ""
@@ -68,7 +76,9 @@ def lack(search: Search, resource: str) -> Lack:
     most = int(offered.max())
     if most < amount:
         return Lack(TOO_LARGE, rest=f"the largest has {amount_text(resource, most)}" if most else "not offered")
-    return _short_now(np.maximum(search.free[row][nodes], 0), int(offered.sum()), Demand(resource, amount, search.tasks))
+    found = _short_now(np.maximum(search.free[row][nodes], 0), int(offered.sum()), Demand(resource, amount, search.tasks))
+    is_own = search.error.scope.hypernode and not found.rest  # sub-groups that were placed before have given it back
+    return replace(found, rest=" but for tasks of its own gang") if is_own else found
 
 
 @dataclass(frozen=True, slots=True)

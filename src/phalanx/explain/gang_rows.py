@@ -4,7 +4,8 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from phalanx.explain.gang_status import GangStatus, gang_status, minimum_of
-from phalanx.explain.why import missing_groups, why
+from phalanx.explain.missing_groups import missing_groups
+from phalanx.explain.why import why
 from phalanx.model.task_status import HOLDING, Status
 from phalanx.session.decision import Decisions, Outcome
 from phalanx.session.shard_decisions import ShardDecisions
@@ -52,14 +53,13 @@ def all_rows(parts: Iterable[ShardDecisions], gated: Sequence[GangRow] = (), ref
 
 
 def gated_rows(part: ShardDecisions, gangs: Container[str], gate: str) -> list[GangRow]:
-    """Return the gangs that our gate holds back, as a session behind it finds them."""
+    """Return the gangs that our gate holds back, as a session behind it finds them.
+
+    One that has room starts once the gate is lifted. What others wait for is not the gate, which only keeps them together.
+    """
     rows = (row for row in gang_rows(part.snapshot, part.decisions) if row.gang in gangs)
-    return [replace(row, why="; ".join(filter(None, (_behind(row, gate), row.why)))) for row in rows]
-
-
-def _behind(row: GangRow, gate: str) -> str:
-    is_free = row.status.has_minimum
-    return f"when its scheduling gate {gate!r} is removed" if is_free else f"held back by the scheduling gate {gate!r}"
+    freed = f"when its scheduling gate {gate!r} is removed"
+    return [replace(row, why="; ".join(filter(None, (freed, row.why)))) if row.status.has_minimum else row for row in rows]
 
 
 def _missing_rows(snapshots: Iterable[Snapshot]) -> list[GangRow]:

@@ -9,7 +9,7 @@ from phalanx.dialects.status import is_finished
 from phalanx.dialects.traits import traits_of
 from phalanx.kai.podsets import PodSet, meets, pod_sets, suffice
 from phalanx.model.task_status import HOLDING, READY, Status
-from phalanx.state.gang_state import GangState
+from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.verdict import Verdict
 
 EVICTED, PIPELINED = "Evicted", "Pipelined"
@@ -57,8 +57,7 @@ def gang_status(gang: GangState) -> GangStatus:
         return GangStatus.STARTS if is_new(gang) else GangStatus.GROWS
     if gang.tally.pipelined:
         return GangStatus.PIPELINED
-    is_evicted = any(task.status is Status.RELEASING and task.task.status is not Status.RELEASING for task in gang.tasks)
-    return GangStatus.EVICTED if is_evicted else GangStatus.WAITS
+    return GangStatus.EVICTED if any(task.is_evicted for task in gang.tasks) else GangStatus.WAITS
 
 
 def admission_refusals(gang: GangState) -> list[Verdict]:
@@ -104,6 +103,11 @@ def is_new(gang: GangState) -> bool:
 
 def _ready_before(leaf: PodSet) -> int:
     return sum(task.task.status in READY for task in leaf.tasks)
+
+
+def is_blocked(task: TaskState) -> bool:
+    """Tell whether a task waits for a place that no attempt gave it, and no gate holds it back."""
+    return task.status is Status.PENDING and not task.task.is_gated and not task.had_place
 
 
 def minimum_of(gang: GangState) -> int:

@@ -12,9 +12,10 @@ from phalanx.dialects.traits import dialect_status
 from phalanx.explain.cause_key import CauseKey, cause_of, cause_of_text
 from phalanx.explain.gang_status import GangStatus, gang_status, is_empty, is_taken_away, minimum_of
 from phalanx.explain.held_back import has_foreign, held_back
+from phalanx.explain.missing_groups import missing_groups
 from phalanx.explain.reason_code import reason_code
 from phalanx.explain.recorded import refusal
-from phalanx.explain.why import missing_groups, why
+from phalanx.explain.why import why
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT, split_key
 from phalanx.model.moment import moment_text
@@ -85,7 +86,7 @@ def _cause(outcome: Outcome, snapshot: Snapshot, text: str, *, is_behind_gate: b
     """Return why a gang waits; None when it does not. What a session behind our gate found is known by its sentence alone."""
     if not text:
         return None
-    return cause_of_text(text) if is_behind_gate else cause_of(outcome, snapshot, text)
+    return cause_of_text(text) if is_behind_gate else cause_of(outcome, snapshot)
 
 
 def _is_left_by_its_owner(gang: GangState) -> bool:

@@ -6,9 +6,9 @@ constraints restrict nothing; a policy of sub-groups that fits no pod; a minimum
 
 from collections.abc import Iterable, Iterator
 
+from phalanx.explain.domain_text import UNRESOLVED_TIERS
 from phalanx.explain.reading import Reading
 from phalanx.explain.reason_text import counted
-from phalanx.explain.why import UNRESOLVED_TIERS
 from phalanx.model.gang import Gang, SubGroup
 from phalanx.model.task_status import Status
 from phalanx.session.decision import Decisions, Outcome
@@ -32,24 +32,33 @@ def notes_without_effect(parts: Iterable[tuple[Snapshot, Decisions]]) -> Iterato
         yield f"PodGroup {', '.join(keys[:MOST_NAMED])}{rest}: {text}"
 
 
-def texts_without_effect(reading: Reading) -> list[str]:
-    """Return what has no effect in the group of one gang."""
-    return [text for gang, text in without_effect(reading.snapshot, reading.decisions) if gang is reading.gang.gang]
+def constraints_without_effect(reading: Reading) -> list[str]:
+    """Return which network constraints of one gang have no effect."""
+    return list(_constraints(reading.gang, reading.snapshot, reading.decisions)) if _is_looked_at(reading.outcome) else []
+
+
+def members_without_effect(reading: Reading) -> list[str]:
+    """Return what one gang says about its members and has no effect."""
+    return list(_members(reading.gang)) if _is_looked_at(reading.outcome) else []
 
 
 def without_effect(snapshot: Snapshot, decisions: Decisions) -> Iterator[tuple[Gang, str]]:
     """Yield what has no effect in the groups of which members wait or were just placed, each with a sentence."""
     for outcome in decisions.outcomes:
         gang = outcome.state
-        if (gang.topology is not None or gang.gang.subgroups) and _is_of_this_session(outcome):
-            texts = (*_constraints(gang, snapshot, decisions), *_policies(gang), *_minimum(gang))
-            yield from ((gang.gang, text) for text in texts)
+        if _is_looked_at(outcome):
+            yield from ((gang.gang, text) for text in (*_constraints(gang, snapshot, decisions), *_members(gang)))
 
 
-def _is_of_this_session(outcome: Outcome) -> bool:
-    """Tell whether waiting members were looked at: where every gang is tried, none has to be admitted before."""
-    is_admitted = outcome.was_tried or outcome.state.phase not in ("", "Pending")
-    return is_admitted and any(task.task.status is Status.PENDING for task in outcome.state.tasks)
+def _is_looked_at(outcome: Outcome) -> bool:
+    """Tell whether waiting members of a gang that asks for such things were looked at.
+
+    Where every gang is tried, none has to be admitted before.
+    """
+    gang = outcome.state
+    is_admitted = outcome.was_tried or gang.phase not in ("", "Pending")
+    asks = gang.topology is not None or bool(gang.gang.subgroups)
+    return asks and is_admitted and any(task.task.status is Status.PENDING for task in gang.tasks)
 
 
 def _constraints(gang: GangState, snapshot: Snapshot, decisions: Decisions) -> Iterator[str]:
@@ -60,6 +69,11 @@ def _constraints(gang: GangState, snapshot: Snapshot, decisions: Decisions) -> I
     problem = unresolved_tier(gang.gang, snapshot.hypernodes)
     if problem is not None and not any(verdict.reason in UNRESOLVED_TIERS for verdict in gang.verdicts):
         yield f"{problem.message} (it has no effect now)"
+
+
+def _members(gang: GangState) -> Iterator[str]:
+    yield from _policies(gang)
+    yield from _minimum(gang)
 
 
 def _policies(gang: GangState) -> Iterator[str]:

@@ -5,7 +5,8 @@ comes from the nodes and the task. It is put into words once for each class of t
 wait for the same are many, and clusters are large.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -29,8 +30,8 @@ from phalanx.explain.parts_of_pods import (
     spread_label_parts,
 )
 from phalanx.explain.parts_of_volumes import device_parts, held_device_parts, limit_parts, reach_parts, unbound_parts, zone_parts
-from phalanx.explain.reason_text import VOLUME_SLOTS, counted
-from phalanx.model.resources import PODS
+from phalanx.explain.reason_text import as_counted, counted
+from phalanx.model.resources import PODS, VOLUME_SLOTS
 from phalanx.placement import Mask
 from phalanx.session.decision import Aftermath, Outcome
 from phalanx.state.gang_state import TaskState
@@ -69,7 +70,13 @@ def search_of(outcome: Outcome, task: TaskState, error: FitError, snapshot: Snap
     """Return the search for a node that ended with this error."""
     aftermath = outcome.aftermath
     free = snapshot.nodes.allocatable - snapshot.used + snapshot.releasing if aftermath is None else aftermath.ledger.future
-    return Search(task, error, snapshot, free, tasks)
+    return Search(task, error, snapshot, free, min(tasks, len(task.subgroup.tasks)) if _is_of_part(task, error) else tasks)
+
+
+def _is_of_part(task: TaskState, error: FitError) -> bool:
+    """Tell whether nodes were looked for in a domain that only the sub-group of the task has to be in."""
+    topology = task.subgroup.topology
+    return bool(error.scope.hypernode) and topology is not None and topology.is_hard and task.subgroup.policy is not None
 
 
 def node_causes(search: Search, aftermath: Aftermath | None = None) -> list[Cause]:
@@ -87,7 +94,7 @@ def _key(search: Search) -> Hashable:
 
 
 def _sorted(search: Search) -> list[Cause]:
-    return sorted(_causes(search), key=lambda cause: (not cause.has_room, -cause.nodes, cause.text))
+    return sorted(_causes(search), key=lambda cause: (not cause.has_room, cause.is_rest, -cause.nodes, as_counted(cause.text)))
 
 
 def _causes(search: Search) -> Iterator[Cause]:
@@ -97,7 +104,7 @@ def _causes(search: Search) -> Iterator[Cause]:
             found, text = lack(search, resource), f"{'lacks' if count == 1 else 'lack'} {resource}"
             detail = f" ({found.text()})" if found.text() else ""
             things = {**found.numbers, **search.first_names(search.error.refused.get(reason))}
-            yield Cause(found.code, count, text + detail, text, thing=resource, things=things)
+            yield Cause(found.code, count, text + detail, text, f"lack {resource}", resource, things=things)
         else:
             yield from _filter_causes(search, node_reason(reason), count)
 
@@ -106,7 +113,7 @@ def _filter_causes(search: Search, known: NodeReason, count: int) -> Iterator[Ca
     """Yield a cause for each part of the nodes that gave a reason; nodes of which nothing more is known make one of their own."""
     nodes = _nodes_of(search, known)
     if nodes is None or len(nodes) != len(search.table):
-        yield Cause(known.code, count, known.phrase(count))
+        yield Cause(known.code, count, known.phrase(count), many=known.many)
         return
     find, left = _PARTS.get(known.reason), nodes.copy()
     for part in find(search, nodes) if find is not None else ():
@@ -119,7 +126,7 @@ def _filter_causes(search: Search, known: NodeReason, count: int) -> Iterator[Ca
 def _cause_of(search: Search, known: NodeReason, part: Part) -> Cause:
     number, has_room = int(part.nodes.sum()), bool((part.nodes & search.fits).any())
     short, names = known.phrase(number), search.first_names(part.nodes)
-    return Cause(part.code or known.code, number, part.text, short, part.thing, has_room, names)
+    return Cause(part.code or known.code, number, part.text, short, known.many, part.thing, has_room, part.is_rest, names)
 
 
 def _nodes_of(search: Search, known: NodeReason) -> Mask | None:
@@ -155,8 +162,18 @@ def node_text(search: Search, aftermath: Aftermath | None = None) -> str:
         return f"{error.scope.prefix}there are no nodes"
     causes = node_causes(search, aftermath)
     parts = [cause.sentence for cause in causes[:MOST_NAMED]]
-    parts += [f"{cause.nodes} {cause.short or cause.text}" for cause in causes[MOST_NAMED:]]
+    parts += _short_texts(causes[MOST_NAMED:])
     return f"{place_text(error.scope)}{counted(error.nodes, 'node')}: {', '.join(parts)}"
+
+
+def _short_texts(causes: Sequence[Cause]) -> Iterator[str]:
+    """Yield what is wrong with the other nodes, once for all causes that read alike."""
+    counts = Counter[str]()
+    for cause in causes:
+        counts[cause.many] += cause.nodes
+    first = {cause.many: cause for cause in reversed(causes)}
+    for many in dict.fromkeys(cause.many for cause in causes):
+        yield f"{counts[many]} {(first[many].short or first[many].text) if counts[many] == 1 else many}"
 
 
 def place_text(scope: SearchScope) -> str:

@@ -1,15 +1,16 @@
 """Taints, labels and conditions of nodes: which of them keep a task away."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from difflib import get_close_matches
 
 import numpy as np
 
 from phalanx.explain.cause import Part, Search, verb
 from phalanx.explain.node_reasons import AFFINITY, CORDONED, NOT_READY, SELECTOR
+from phalanx.explain.reason_text import meant
 from phalanx.kubernetes.nodeselection import matching_nodes, requirement_mask
-from phalanx.kubernetes.taints import CLOSING, UNSCHEDULABLE, is_tolerated
+from phalanx.kubernetes.taints import OF_UNREADY_NODES, UNSCHEDULABLE, untolerated
 from phalanx.model.selectors import NodeSelectorTerm, Requirement
 from phalanx.model.shape import Taint
 from phalanx.placement import Mask
@@ -18,7 +19,6 @@ MOST_GROUPS, MOST_VALUES, MOST_TERMS = 3, 2, 3
 MOST_SEARCHED = 1000
 """So many nodes are searched for a label key that was perhaps meant."""
 NODE_GROUP = "volcano.sh/nodegroup-name"
-UNREADY_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
 def taint_parts(search: Search, nodes: Mask) -> Iterator[Part]:
@@ -26,7 +26,7 @@ def taint_parts(search: Search, nodes: Mask) -> Iterator[Part]:
     sets, codes = search.table.taint_sets()
     groups: dict[tuple[Taint, ...], list[int]] = {}
     for code in np.unique(codes[nodes]).tolist():
-        groups.setdefault(_untolerated(search, sets[code]), []).append(code)
+        groups.setdefault(untolerated(search.shape, sets[code]), []).append(code)
     sizes = Counter({taints: int(np.isin(codes[nodes], found).sum()) for taints, found in groups.items()})
     rest = np.array(nodes)
     for taints, _ in sizes.most_common(MOST_GROUPS):
@@ -34,16 +34,12 @@ def taint_parts(search: Search, nodes: Mask) -> Iterator[Part]:
         rest &= ~mask
         yield _taint_part(search, mask, taints)
     if rest.any():
-        yield Part(rest, f"{verb(int(rest.sum()), 'has', 'have')} other untolerated taints")
-
-
-def _untolerated(search: Search, taints: Iterable[Taint]) -> tuple[Taint, ...]:
-    return tuple(taint for taint in taints if taint.effect in CLOSING and not is_tolerated(search.shape.tolerations, taint))
+        yield Part(rest, f"{verb(int(rest.sum()), 'has', 'have')} other untolerated taints", is_rest=True)
 
 
 def _taint_part(search: Search, nodes: Mask, taints: tuple[Taint, ...]) -> Part:
     count, keys = int(nodes.sum()), {taint.key for taint in taints}
-    if keys.intersection(UNREADY_TAINTS):
+    if keys.intersection(OF_UNREADY_NODES):
         return Part(nodes, f"{verb(count, 'is', 'are')} not ready{search.names(nodes)}", code=NOT_READY)
     if keys == {UNSCHEDULABLE.key}:
         return Part(nodes, f"{verb(count, 'is', 'are')} cordoned{search.names(nodes)}", code=CORDONED)
@@ -118,8 +114,8 @@ def _values(search: Search, nodes: Mask, asked: Requirement) -> str:
     if not column.values:
         other = _near_key(search, key)
         return f" (no node has the label {key}{f', did you mean {other}?' if other else ''})"
-    near = [] if asked.operator != "In" else get_close_matches(asked.values[0], column.values, n=1, cutoff=0.7)
-    hint = f"; did you mean {near[0]}?" if near and near[0] not in asked.values else ""
+    near = "" if asked.operator != "In" else meant(asked.values[0], column.values, cutoff=0.7)
+    hint = f"; did you mean {near}?" if near and near not in asked.values else ""
     counts = Counter(column.codes[nodes & ~requirement_mask(asked, search.table)].tolist())
     parts = [_value_text(key, column.values[code] if code >= 0 else None, count) for code, count in counts.most_common(MOST_VALUES)]
     rest = sum(counts.values()) - sum(count for _, count in counts.most_common(MOST_VALUES))

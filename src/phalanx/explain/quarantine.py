@@ -7,9 +7,11 @@ and the event `Quarantined`.
 
 from phalanx.dialects.status import is_finished
 from phalanx.dialects.traits import traits_of
+from phalanx.explain.domain_text import UNRESOLVED_TIERS
 from phalanx.explain.gang_status import has_minimum, is_admitted, is_taken_away, minimum_of
 from phalanx.explain.reason_text import counted
-from phalanx.explain.why import UNRESOLVED_TIERS, missing_pods, why
+from phalanx.explain.short_parts import missing_pods
+from phalanx.explain.why import why
 from phalanx.kai.podsets import can_be_whole
 from phalanx.model.gang import Condition, Gang
 from phalanx.session.decision import Outcome

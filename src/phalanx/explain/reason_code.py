@@ -1,5 +1,6 @@
 """What a gang waits for, as one code for metrics and programs: that of a verdict, that of a filter, or one of a few of our own."""
 
+from phalanx.explain.domain_text import lacks_domain
 from phalanx.explain.failed_searches import failed_searches
 from phalanx.explain.gang_status import EVICTED, PIPELINED, GangStatus, admission_refusals, gang_status
 from phalanx.explain.node_reasons import NO_NODE_FITS
@@ -10,8 +11,8 @@ from phalanx.state.snapshot import Snapshot
 from phalanx.state.verdict import FitError
 
 NO_PODS, OTHER_SCHEDULER, GATED = "NoPods", "OtherScheduler", "Gated"
-NOT_ADMITTED, NOT_TRIED, NO_NODES = "NotAdmitted", "NotTried", "NoNodes"
-OWN_CODES = (NO_PODS, EVICTED, PIPELINED, NO_NODE_FITS, NO_NODES, OTHER_SCHEDULER, GATED, NOT_ADMITTED, NOT_TRIED)
+NOT_ADMITTED, NOT_TRIED, NO_NODES, NO_DOMAIN = "NotAdmitted", "NotTried", "NoNodes", "NoDomain"
+OWN_CODES = (NO_PODS, EVICTED, PIPELINED, NO_NODE_FITS, NO_NODES, NO_DOMAIN, OTHER_SCHEDULER, GATED, NOT_ADMITTED, NOT_TRIED)
 """Reason codes of our own; every other one is the code of a verdict or of a filter."""
 
 
@@ -48,4 +49,6 @@ def _of_gang(gang: GangState) -> str:
         return OTHER_SCHEDULER
     if any(task.is_gated for task in waiting):
         return GATED
-    return NOT_ADMITTED if gang.phase in ("", "Pending") else NOT_TRIED
+    if gang.phase in ("", "Pending"):
+        return NOT_ADMITTED
+    return NO_DOMAIN if lacks_domain(gang) else NOT_TRIED

@@ -1,15 +1,15 @@
 """Words that many sentences need: amounts, counts, gates, and what is wrong with a task whatever the node."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 
-from phalanx.model.resources import CPU, MEMORY, PODS, Resources, readable
+from phalanx.model.resources import CPU, MEMORY, PODS, VOLUME_SLOTS, Resources, readable
 from phalanx.model.task_status import Status
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.verdict import FitError, Verdict
 
 NO_GANGS = "no plugin of the configuration holds gangs together"
-VOLUME_SLOTS = "attachable-volumes-"
 
 _PREFILTERS = {
     "VolumeClaimNotFound": "volume claim {claim!r} does not exist",
@@ -56,7 +56,7 @@ def _claim_obstacle(verdict: Verdict, claims: Sequence[str]) -> str:
 
 def no_pods(minimum: int) -> str:
     """Say that a gang has no pods, and how many it needs."""
-    return f"no pods yet; {minimum} are needed" if minimum else "no pods yet"
+    return f"no pods yet; {minimum} {'is' if minimum == 1 else 'are'} needed" if minimum else "no pods yet"
 
 
 def counted(number: int, noun: str) -> str:
@@ -69,11 +69,37 @@ def as_counted(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
 
 
+def most_frequent(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Return what was counted, the most frequent first; where several are equally so, by name, whatever was counted first."""
+    return sorted(counts.items(), key=lambda entry: (-entry[1], as_counted(entry[0])))
+
+
+def meant(word: str, known: Collection[str], *, cutoff: float = 0.6) -> str:
+    """Return the known word that was perhaps meant; empty where none is near, or it is only another one of a numbered row."""
+    row = {name for name in known if _without_numbers(name) == _without_numbers(word)}
+    rest = sorted(set(known) - row) if len(row) > 1 else sorted(known)
+    return next(iter(get_close_matches(word, rest, n=1, cutoff=cutoff)), "")
+
+
+def _without_numbers(name: str) -> str:
+    return re.sub(r"\d+", "", name)
+
+
 def request_text(request: Resources) -> str:
     """Write a request as a person would, what is scarce first: ``1 nvidia.com/gpu, 4 cpu, 8Gi memory``."""
-    names = [name for name, amount in request.items() if amount and name != PODS and not name.startswith(VOLUME_SLOTS)]
-    ordered = [*sorted(name for name in names if name not in (CPU, MEMORY)), *(name for name in (CPU, MEMORY) if name in names)]
-    return ", ".join(f"{amount_text(name, request[name])} {name}" for name in ordered) or "a pod without requests"
+    names = scarce_first(name for name, amount in request.items() if amount)
+    return ", ".join(f"{amount_text(name, request[name])} {name}" for name in names) or "a pod without requests"
+
+
+def scarce_first(resources: Iterable[str]) -> list[str]:
+    """Order resources as people name them, devices before cpu and memory; the number of pods and of volumes is left out."""
+    names = {name for name in resources if name != PODS and not name.startswith(VOLUME_SLOTS)}
+    return [*sorted(names.difference((CPU, MEMORY))), *(name for name in (CPU, MEMORY) if name in names)]
+
+
+def asks_text(task: TaskState) -> str:
+    """Write what a task asks for."""
+    return request_text(task.task.shape.request)
 
 
 def amount_text(name: str, amount: float) -> str:

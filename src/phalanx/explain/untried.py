@@ -5,15 +5,13 @@ Nodes that labels, taints or a cordon close to it come first: of these more room
 
 import numpy as np
 
-from phalanx.kubernetes.nodeselection import matching_nodes, selector_mask
+from phalanx.kubernetes.nodeselection import allowed_nodes
 from phalanx.kubernetes.taints import closed_by_cordon, closed_by_taint
 from phalanx.model.shape import Shape
 from phalanx.placement import Mask
+from phalanx.plugins.predicates import CORDONED, TAINTED, WRONG_NODE
 from phalanx.state.node_table import NodeTable
 from phalanx.state.verdict import FitError, insufficient
-
-CORDONED, WRONG_NODE = "node(s) were unschedulable", "node(s) didn't match Pod's node affinity/selector"
-TAINTED = "node(s) had untolerated taint(s)"
 
 
 def untried_error(shape: Shape, resource: str, table: NodeTable) -> FitError:
@@ -33,7 +31,5 @@ def closed_nodes(error: FitError) -> bool:
 
 
 def _closed(shape: Shape, table: NodeTable) -> dict[str, Mask]:
-    allowed = selector_mask(shape.node_selector, table)
-    if shape.node_terms is not None:
-        allowed = allowed & matching_nodes(shape.node_terms, table)
-    return {CORDONED: closed_by_cordon(shape, table), WRONG_NODE: ~allowed, TAINTED: closed_by_taint(shape, table)}
+    wrong = ~allowed_nodes(shape, table)
+    return {CORDONED: closed_by_cordon(shape, table), WRONG_NODE: wrong, TAINTED: closed_by_taint(shape, table)}

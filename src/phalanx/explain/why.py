@@ -4,48 +4,26 @@ The sentence is made from what the session left on the gang: verdicts with their
 attempts. No plugin is asked and nothing is placed again, so the sentence is about the session that took place.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from phalanx.dialects.status import is_finished, placeable
-from phalanx.dialects.traits import TRAITS, traits_of
-from phalanx.explain.cause import Search, alike, remembered
+from phalanx.explain.cause import remembered
+from phalanx.explain.domain_text import UNRESOLVED_TIERS, domain_text, parted_text, untried_text
 from phalanx.explain.eviction_clause import eviction_clause
-from phalanx.explain.free_room import free_text, oversize
 from phalanx.explain.gang_status import admission_refusals, has_minimum, is_empty, is_new, minimum_of
 from phalanx.explain.held_back import held_back
-from phalanx.explain.node_causes import node_text, search_of
-from phalanx.explain.reason_text import (
-    NO_GANGS,
-    amount_text,
-    counted,
-    general_obstacle,
-    no_pods,
-    part_text,
-    request_text,
-)
-from phalanx.explain.untried import closed_nodes, untried_error
-from phalanx.explain.why_kai import why_kai
-from phalanx.kubernetes.attached_volumes import claims_of
-from phalanx.model.gang import STALE
-from phalanx.model.kinds import GROUP_BY_DIALECT, split_key
-from phalanx.model.resources import Resources
-from phalanx.model.storage import VolumeClaim
-from phalanx.model.task import GangKey, Task
-from phalanx.model.task_status import HOLDING, READY, Status
+from phalanx.explain.missing_places import missing_places, without_place
+from phalanx.explain.queue_refusals import refusal_sentence, refusals
+from phalanx.explain.reason_text import NO_GANGS, asks_text, counted, no_pods, part_text
+from phalanx.explain.short_parts import missing_pods, short_parts
+from phalanx.explain.why_kai import is_told_as_kai, why_kai
+from phalanx.model.task_status import Status
 from phalanx.session.decision import Outcome
 from phalanx.session.isolation import SCHEDULER_FAULT
-from phalanx.state.gang_state import GangState, SubGroupState, TaskState
-from phalanx.state.snapshot import Snapshot, Surroundings
+from phalanx.state.gang_state import GangState
+from phalanx.state.snapshot import Snapshot
 from phalanx.state.staleness import stale_verdict
-from phalanx.state.verdict import FitError, Verdict
-
-MOST_CAUSES = 2
-"""A sentence names this many causes of a kind."""
-MOST_KINDS = 3
-"""Of tasks that ask for different things, in one sentence."""
-UNRESOLVED_TIERS = ("NoHyperNodes", "TierMissing", "TierNotFound")
-VOLUME_SLOTS = "attachable-volumes-csi-"
+from phalanx.state.verdict import Verdict
 
 
 def why(outcome: Outcome, snapshot: Snapshot) -> str:
@@ -83,7 +61,7 @@ def _why_it_waits(outcome: Outcome, snapshot: Snapshot) -> str:
     gang = outcome.state
     if is_finished(gang):
         return ""
-    if outcome.was_tried or traits_of(gang.gang).counts_pod_sets:
+    if is_told_as_kai(outcome):
         return why_kai(outcome, snapshot)
     if has_minimum(gang):
         return _why_not_more(outcome, snapshot)
@@ -97,42 +75,15 @@ def _why_not_more(outcome: Outcome, snapshot: Snapshot) -> str:
         return ""
     ready, minimum = gang.tally.ready, minimum_of(gang)
     verb = "starts" if is_new(gang) else "runs"
-    parts = ", ".join(_short_parts(gang))
+    parts = ", ".join(short_parts(gang))
     short = f" ({parts})" if parts else ""
     is_exact = ready == minimum and not short
     share = f"its minimum of {minimum}" if is_exact else f"{ready} of {len(gang.tasks)} tasks, its minimum is {minimum}{short}"
-    no_place = [f"no place for {_asks(task)} ({obstacle})" for task, obstacle in _without_place(outcome, snapshot)]
-    causes = [*no_place, *_refusals(gang, snapshot), *_pipelined(gang), *held_back(gang, snapshot.surroundings.schedulers)]
+    no_place = [f"no place for {asks_text(task)} ({obstacle})" for task, obstacle in without_place(outcome, snapshot)]
+    causes = [*no_place, *refusals(gang, snapshot), *_pipelined(gang), *held_back(gang, snapshot.surroundings.schedulers)]
     rest = "not tried in this session" if gang.allowed_tier is None else "no network domain has room for all of it"
     text = "; ".join(causes) or rest
     return f"{verb} with {share}; {counted(waiting, 'more task')} {'waits' if waiting == 1 else 'wait'}: {text}"
-
-
-def missing_groups(snapshot: Snapshot, *others: Snapshot) -> dict[GangKey, str]:
-    """Return the gangs that waiting pods name and that nobody describes, each with a sentence that says what to do.
-
-    `others` are what other schedulers see of the same cluster: they may know a gang.
-
-    kube-scheduler leaves such pods pending without a word.
-    """
-    found, ours = {}, snapshot.surroundings.schedulers
-    known = {key for seen in (snapshot, *others) for key in seen.gangs}
-    for key, members in sorted(snapshot.members.items()):
-        waiting = [task for task in members.values() if task.status is Status.PENDING and _how_to_describe(task, ours)]
-        if waiting and key not in known:
-            verb = "waits" if len(waiting) == 1 else "wait"
-            rest = _how_to_describe(waiting[0], ours).format(key=waiting[0].group)
-            found[key] = f"{counted(len(waiting), 'pod')} {verb} {rest}"
-    return found
-
-
-def _how_to_describe(task: Task, ours: frozenset[str]) -> str:
-    """Return what to do about the gang of a task; empty if another scheduler's pods may name a group that only it knows."""
-    own = TRAITS[task.dialect].how_to_describe if task.dialect in TRAITS else ""
-    kind = GROUP_BY_DIALECT.get(task.dialect)
-    if own or kind is None or not ours or task.is_foreign:
-        return own
-    return f"for PodGroup {{key}} of {kind.group}, which does not exist; create it"
 
 
 # --- before placement ----------------------------------------------------------------------------------------------------
@@ -163,14 +114,8 @@ def _without_pods(gang: GangState) -> str:
 
 
 def _not_admitted(refusals: Iterable[Verdict], gang: GangState) -> str:
-    sentences = [_refusal(gang, verdict) for verdict in refusals]
+    sentences = [refusal_sentence(gang, verdict) for verdict in refusals]
     return f"not admitted: {'; '.join(dict.fromkeys(sentences)) or 'no action of this session admits it'}"
-
-
-def missing_pods(gang: GangState) -> str:
-    """Say which roles and sub-groups have too few pods; empty when none has."""
-    parts = ", ".join(_short_parts(gang, Status.PENDING))
-    return f"too few pods ({parts})" if parts else ""
 
 
 def _too_few_pods(gang: GangState) -> str:
@@ -185,7 +130,7 @@ def _too_few_pods(gang: GangState) -> str:
 
 def _why_not_at_all(outcome: Outcome, snapshot: Snapshot) -> str:
     gang = outcome.state
-    evicted = sum(task.status is Status.RELEASING and task.task.status is not Status.RELEASING for task in gang.tasks)
+    evicted = sum(task.is_evicted for task in gang.tasks)
     if evicted:
         return f"{part_text(evicted, gang)} evicted"
     if gang.is_pipelined and gang.tally.pipelined:
@@ -194,11 +139,11 @@ def _why_not_at_all(outcome: Outcome, snapshot: Snapshot) -> str:
     if not len(snapshot.nodes):
         return "there are no nodes"
     waiting = held_back(gang, snapshot.surroundings.schedulers)
-    causes = [*_missing_places(outcome, snapshot), *_refusals(gang, snapshot), *_pipelined(gang), *waiting]
+    causes = [*missing_places(outcome, snapshot), *refusals(gang, snapshot), *_pipelined(gang), *waiting]
     if _was_tried(gang):
-        rest = [] if _domain(gang) else ["the rest was not tried in this session"]
+        rest = [] if domain_text(gang) else ["the rest was not tried in this session"]
         return "; ".join([_fitting(gang), *(causes or rest)])
-    return "; ".join(causes or [_untried(gang)])
+    return "; ".join(causes or [untried_text(gang)])
 
 
 def _was_tried(gang: GangState) -> bool:
@@ -207,195 +152,16 @@ def _was_tried(gang: GangState) -> bool:
     return quota or gang.tally.ready > 0 or any(task.attempt is not None or task.error is not None for task in gang.tasks)
 
 
-def _untried(gang: GangState) -> str:
-    """Say why no task was tried: a network domain without room for all tasks is left out before any of them is."""
-    if gang.allowed_tier is None and not gang.has_subgroups:
-        return "not tried in this session"
-    scope = _hard_scope(gang)
-    where = "nothing, not even the whole cluster," if scope is None else f"no HyperNode of {_tier(gang)}"
-    return f"{where} has room for {_all_tasks(scope or gang)}"
-
-
-def _all_tasks(scope: GangState | SubGroupState) -> str:
-    """Count the tasks and say what each asks for, or how many ask for what: ``all 3 tasks (2 with 1 cpu, 1 with 8 cpu)``."""
-    owner = f" of a sub-group of {scope.policy.name!r}" if isinstance(scope, SubGroupState) and scope.policy is not None else ""
-    kinds, number = Counter(map(_asks, scope.tasks)), f"all {counted(len(scope.tasks), 'task')}{owner}"
-    if len(kinds) == 1:
-        return f"{number}, each {_asks(scope.tasks[0])}"
-    parts = [f"{count} with {asks}" for asks, count in kinds.most_common(MOST_KINDS)]
-    rest = len(scope.tasks) - sum(count for _, count in kinds.most_common(MOST_KINDS))
-    return f"{number} ({', '.join([*parts, *([f'{rest} with other requests'] if rest else [])])})"
-
-
-def _tier(gang: GangState) -> str:
-    """Say how narrow a network domain must be: ``tier 1 or narrower``; empty without a hard constraint."""
-    scope = _hard_scope(gang)
-    return "" if scope is None else f"tier {scope.allowed_tier} or narrower"
-
-
-def _hard_scope(gang: GangState) -> GangState | SubGroupState | None:
-    """Return what must be within a tier: the gang, else the largest of its sub-groups that must; None without hard constraints."""
-    if _is_within_tier(gang):
-        return gang
-    return max(filter(_is_within_tier, gang.subgroups.values()), key=lambda part: len(part.tasks), default=None)
-
-
-def _is_within_tier(scope: GangState | SubGroupState) -> bool:
-    return scope.allowed_tier is not None and scope.topology is not None and scope.topology.is_hard
-
-
-def _domain(gang: GangState) -> str:
-    """Say in which domain all tasks have to be, with a blank before it; empty without such a constraint."""
-    if gang.gang.label:
-        return f" on nodes that share a value of {gang.gang.label!r}"
-    return f" in one HyperNode of {_tier(gang)}" if _tier(gang) else ""
-
-
 def _fitting(gang: GangState) -> str:
     needed = gang.gang.min_member or len(gang.tasks)
-    domain = _domain(gang)
-    parts = ", ".join(_short_parts(gang))
+    domain = domain_text(gang)
+    parts = ", ".join(short_parts(gang))
     short = f" ({parts})" if parts else ""
     if domain and placeable(gang) >= needed:
         is_whole = gang.topology is not None and gang.topology.is_hard
         return f"its tasks do not fit {'all together' if is_whole else 'sub-group by sub-group'}{domain}{short}"
     fitting = placeable(gang) + sum(task.is_kept for task in gang.tasks)
-    return f"{min(fitting, needed)} of {needed} tasks fit{_parted(gang) or domain}{short}"
-
-
-def _parted(gang: GangState) -> str:
-    """Say which sub-groups must each be in one domain, where the gang as a whole need not be; empty otherwise."""
-    scope = _hard_scope(gang)
-    if not isinstance(scope, SubGroupState) or scope.policy is None:
-        return ""
-    return f" with each sub-group of {scope.policy.name!r} in one HyperNode of {_tier(gang)}"
-
-
-def _short_parts(gang: GangState, *also: Status) -> Iterator[str]:
-    """Name the roles and sub-groups that have too few members with a place; `also` counts members in these statuses too.
-
-    Where some roles failed, the others are left out: they may not have been tried any more.
-    """
-    short = {role: counts for role, counts in _roles(gang, *also).items() if counts[0] < counts[1]}
-    failed = {task.task.role for task in gang.tasks if isinstance(task.error, FitError)}
-    for role, (have, needed) in short.items():
-        if role in failed or not failed.intersection(short):
-            yield f"{role or 'no role'}: {have} of {needed}"
-    for policy in gang.missing_policies(lambda part: _count(part.tasks, *also) >= (1 if also else part.min_member)):
-        parts = [part for part in gang.subgroups.values() if part.policy is policy]
-        whole = sum(_count(part.tasks, *also) >= (1 if also else part.min_member) for part in parts)
-        if whole < policy.min_subgroups:
-            yield f"{policy.name}: {whole} of {policy.min_subgroups} sub-groups"
-
-
-def _roles(gang: GangState, *also: Status) -> dict[str, tuple[int, int]]:
-    """Return for each role with a minimum how many members count, and how many are needed."""
-    if not gang.gang.roles_count:
-        return {}
-    return {
-        role: (_count([task for task in gang.tasks if task.task.role == role], *also), needed)
-        for role, needed in gang.gang.role_minima.items()
-    }
-
-
-def _count(tasks: list[TaskState], *also: Status) -> int:
-    """Count the members that have a place or nearly had one."""
-    return sum(task.status in (*READY, *also) or task.is_kept or _nearly(task) for task in tasks)
-
-
-def _nearly(task: TaskState) -> bool:
-    return task.status is Status.PENDING and task.attempt in HOLDING
-
-
-def _missing_places(outcome: Outcome, snapshot: Snapshot) -> Iterator[str]:
-    gang, obstacles = outcome.state, dict[str, list[tuple[TaskState, str]]]()
-    for task, obstacle in _without_place(outcome, snapshot):
-        if isinstance(task.error, FitError) and general_obstacle(task.error):
-            yield obstacle
-        else:
-            obstacles.setdefault(_asks(task), []).append((task, obstacle))
-    for asks, found in obstacles.items():
-        places = counted(_missing(gang, found[0][0].task.shape.request), "more place")
-        yield f"{places} for {asks} needed ({'; '.join(obstacle for _, obstacle in found)})"
-
-
-def _without_place(outcome: Outcome, snapshot: Snapshot) -> list[tuple[TaskState, str]]:
-    """Return a waiting task of each of the first few kinds that found no place, and the obstacle."""
-    gang = outcome.state
-    blocked = [(task, task.error) for task in gang.tasks if _is_blocked(task) and isinstance(task.error, FitError)]
-    found = [
-        (task, too_large(outcome, task, snapshot) or _obstacle(outcome, task, error, snapshot)) for task, error in alike(blocked)
-    ]
-    untried = next((task for task in gang.tasks if _is_blocked(task) and task.error is None), None)
-    if untried is not None:
-        large = too_large(outcome, untried, snapshot)
-        full = [verdict for verdict in gang.verdicts if _is_cluster_full(verdict, snapshot)]
-        found += [(untried, large or _all_taken(outcome, untried, verdict, snapshot)) for verdict in full]
-    kinds: dict[tuple[str, str], TaskState] = {}
-    for task, obstacle in found:
-        kinds.setdefault((_asks(task), obstacle), task)
-    return [(task, obstacle) for (_, obstacle), task in kinds.items()][:MOST_CAUSES]
-
-
-def full_cluster(outcome: Outcome, snapshot: Snapshot) -> Iterator[Search]:
-    """Yield a search over all nodes for each resource of which a queue may have all, where that is why a task was not tried."""
-    gang = outcome.state
-    untried = next((task for task in gang.tasks if _is_blocked(task) and task.error is None), None)
-    if untried is not None:
-        full = {verdict.numbers["resource"]: verdict for verdict in gang.verdicts if _is_cluster_full(verdict, snapshot)}
-        yield from (_everywhere(outcome, untried, verdict, snapshot) for verdict in full.values())
-
-
-def _everywhere(outcome: Outcome, task: TaskState, verdict: Verdict, snapshot: Snapshot) -> Search:
-    error = untried_error(task.task.shape, str(verdict.numbers["resource"]), snapshot.nodes)
-    return search_of(outcome, task, error, snapshot, wanted(outcome.state, task))
-
-
-def too_large(outcome: Outcome, task: TaskState, snapshot: Snapshot) -> str:
-    """Say of which resource no node has as much as the task asks for; empty when some node has."""
-    shape = task.task.shape
-    return remembered(outcome.aftermath, ("too large", shape), lambda: oversize(shape.request, snapshot))
-
-
-def _is_blocked(task: TaskState) -> bool:
-    return task.status is Status.PENDING and not task.task.is_gated and not _nearly(task)
-
-
-def _is_cluster_full(verdict: Verdict, snapshot: Snapshot) -> bool:
-    """Tell whether a queue has reached a limit that is no less than the whole cluster: then nodes are missing, not quota."""
-    name = str(verdict.numbers.get("resource"))
-    row = snapshot.space.row_by_name.get(name)
-    if verdict.reason != "QueueQuotaExceeded" or row is None or name.startswith(VOLUME_SLOTS):
-        return False
-    return float(verdict.numbers["limit"]) >= int(snapshot.nodes.allocatable[row].sum())
-
-
-def _missing(gang: GangState, request: Resources) -> int:
-    """Count the places for such a request that the gang still needs; its tasks may differ in everything else."""
-    waiting = (task for task in gang.tasks if task.status is Status.PENDING and not _nearly(task))
-    alike = [task for task in waiting if task.task.shape.request == request]
-    names = {task.task.role for task in alike}
-    short = sum(max(needed - have, 0) for role, (have, needed) in _roles(gang).items() if role in names)
-    needed = short or (gang.gang.min_member or len(gang.tasks)) - placeable(gang)
-    return max(min(len(alike), needed), 1)
-
-
-def wanted(gang: GangState, task: TaskState) -> int:
-    """Count the tasks with the request of this one that the minimum of the gang needs a place for; 1 once it has its minimum."""
-    if has_minimum(gang):
-        return 1
-    request = task.task.shape.request
-    return _missing(gang, request) + sum(_nearly(other) and other.task.shape.request == request for other in gang.tasks)
-
-
-def _asks(task: TaskState) -> str:
-    return request_text(task.task.shape.request)
-
-
-def _obstacle(outcome: Outcome, task: TaskState, error: FitError, snapshot: Snapshot) -> str:
-    """Say what is wrong with the nodes, or with the task itself."""
-    general = general_obstacle(error, task.task.shape.volume_claims)
-    return general or node_text(search_of(outcome, task, error, snapshot, wanted(outcome.state, task)), outcome.aftermath)
+    return f"{min(fitting, needed)} of {needed} tasks fit{parted_text(gang) or domain}{short}"
 
 
 def _pipelined(gang: GangState) -> Iterator[str]:
@@ -404,86 +170,3 @@ def _pipelined(gang: GangState) -> Iterator[str]:
         yield f"{kept} of {counted(len(gang.tasks), 'task')} keep{'s' if kept == 1 else ''} a place until the others have one"
     if gang.tally.pipelined > kept:
         yield f"{part_text(gang.tally.pipelined - kept, gang)} pipelined onto room that leaving pods still hold"
-
-
-# --- refusals ------------------------------------------------------------------------------------------------------------
-
-
-def _refusals(gang: GangState, snapshot: Snapshot) -> list[str]:
-    refusals = (
-        _no_slots(gang, verdict, snapshot) or _refusal(gang, verdict)
-        for verdict in gang.verdicts
-        if not _has_own_sentence(verdict, snapshot)
-    )
-    return list(dict.fromkeys(refusals))[:MOST_CAUSES]
-
-
-def _no_slots(gang: GangState, verdict: Verdict, snapshot: Snapshot) -> str:
-    """Say why no node counts as able to attach the volumes of a driver; a claim that must be bound first comes first."""
-    name, world = str(verdict.numbers.get("resource", "")), snapshot.surroundings
-    if verdict.reason != "QueueQuotaExceeded" or not name.startswith(VOLUME_SLOTS) or verdict.numbers["limit"]:
-        return ""
-    claims = (claim for task in gang.tasks if _is_blocked(task) for claim in claims_of(task.task.shape, world))
-    unbound = next((claim for claim in claims if not claim.volume and not _waits_for_consumer(claim, world)), None)
-    first = "" if unbound is None else f"volume claim {split_key(unbound.key)[1]!r} is not bound to a volume yet; "
-    where = "no CSINode names that driver" if world.volume_limits else "there are no CSINodes"
-    return f"{first}no node attaches volumes of {name.removeprefix(VOLUME_SLOTS)}: {where}"
-
-
-def _waits_for_consumer(claim: VolumeClaim, world: Surroundings) -> bool:
-    found = world.storage_classes.get(claim.storage_class or "")
-    return found is not None and found.waits_for_consumer
-
-
-def _has_own_sentence(verdict: Verdict, snapshot: Snapshot) -> bool:
-    return verdict.reason in (STALE, "GatedMembers") or _is_cluster_full(verdict, snapshot)
-
-
-def _refusal(gang: GangState, verdict: Verdict) -> str:
-    numbers = verdict.numbers
-    match verdict.reason:
-        case "QueueQuotaExceeded" if "resource" in numbers:
-            return _quota(gang, verdict)
-        case "QueueOverused":
-            return f"queue {numbers['queue']!r} has all it deserves, and this gang comes after the others in it"
-        case "QueueNotOpen":
-            return f"queue {numbers['queue']!r} is {numbers['state']} and takes no new work"
-        case "ClusterOverused":
-            scarce, factor = numbers["resources"], float(numbers["factor"])
-            return f"with what is admitted already it asks for more than {factor:g} times the cluster's {scarce}"
-    return verdict.message or verdict.reason
-
-
-def quota_refusals(gang: GangState, snapshot: Snapshot) -> Iterator[tuple[Verdict, str]]:
-    """Yield the verdicts that are not about nodes, each with its sentence; a limit no less than the cluster is about nodes."""
-    for verdict in gang.verdicts:
-        if not _is_cluster_full(verdict, snapshot):
-            yield verdict, _no_slots(gang, verdict, snapshot) or _refusal(gang, verdict)
-
-
-def _quota(gang: GangState, verdict: Verdict) -> str:
-    name, taken, limit, wanted = _amounts(verdict)
-    bound = verdict.numbers["bound"]
-    return f"{_queue_has(gang, verdict)} {taken} of the {limit} {name} {bound}, {wanted} more wanted"
-
-
-def _all_taken(outcome: Outcome, task: TaskState, verdict: Verdict, snapshot: Snapshot) -> str:
-    """Say how much is free of a resource of which a queue may have as much as the cluster has."""
-    name, taken, limit, _ = _amounts(verdict)
-    if not verdict.numbers["limit"]:
-        return f"no node offers {name}"
-    search = _everywhere(outcome, task, verdict, snapshot)
-    free = node_text(search, outcome.aftermath) if closed_nodes(search.error) else free_text(search, name)
-    return free or f"{_queue_has(outcome.state, verdict)} {taken} of the cluster's {limit} {name}"
-
-
-def _amounts(verdict: Verdict) -> tuple[str, str, str, str]:
-    numbers = verdict.numbers
-    name = str(numbers["resource"])
-    taken, limit, wanted = (amount_text(name, float(numbers[key])) for key in ("taken", "limit", "wanted"))
-    return name, taken, limit, wanted
-
-
-def _queue_has(gang: GangState, verdict: Verdict) -> str:
-    """Say whose amount follows: "then has" where it includes places that the gang nearly had in this session."""
-    return f"queue {verdict.numbers['queue']!r} {'then has' if any(map(_nearly, gang.tasks)) else 'has'}"

@@ -6,21 +6,23 @@ victims. The minima that count are those of its leaves (see `counts_pod_sets` in
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from itertools import islice
 
 from phalanx.dialects.kai_status import gated_in, nearly, reasons_of, unmet
 from phalanx.dialects.kai_subgroups import SUBGROUP
-from phalanx.explain.cause import alike, remembered
+from phalanx.dialects.traits import traits_of
+from phalanx.explain.cause import alike
 from phalanx.explain.eviction_clause import no_victims
-from phalanx.explain.free_room import oversize
+from phalanx.explain.free_room import too_large
 from phalanx.explain.gang_status import has_minimum, is_new, minimum_of
 from phalanx.explain.held_back import has_foreign, held_back
+from phalanx.explain.missing_places import all_taken
 from phalanx.explain.node_causes import node_text, search_of
+from phalanx.explain.queue_refusals import is_cluster_full, refusal
 from phalanx.explain.reason_text import counted, gates_text, general_obstacle, part_text, request_text
 from phalanx.kai.amounts import NAMES
 from phalanx.kai.capacity import readable
-from phalanx.kai.podsets import ALIVE, PodSet, can_be_met, can_be_whole, is_evicted, is_whole, pod_sets
+from phalanx.kai.podsets import ALIVE, PodSet, can_be_met, can_be_whole, is_whole, pod_sets
 from phalanx.model.gang import STALE, TopologyConstraint
 from phalanx.model.task_status import READY, Status
 from phalanx.session.decision import Outcome
@@ -33,6 +35,11 @@ MOST_CAUSES = 2
 UNITS = {"cpu": "cpu", "memory": "GB memory", "gpu": "GPUs"}
 SEARCHES = ("OverFairShare", "NoVictims", STALE)
 """Verdicts of the actions that evict; all others refuse the job itself."""
+
+
+def is_told_as_kai(outcome: Outcome) -> bool:
+    """Tell whether the sentences about a gang are those of this module: a KAI scheduler decided about it, or it is of KAI."""
+    return outcome.was_tried or traits_of(outcome.state.gang).counts_pod_sets
 
 
 def why_kai(outcome: Outcome, snapshot: Snapshot) -> str:
@@ -68,7 +75,7 @@ def _why_not_more(outcome: Outcome, snapshot: Snapshot) -> str:
 
 def _why_not_at_all(outcome: Outcome, snapshot: Snapshot) -> str:
     gang = outcome.state
-    evicted = sum(map(is_evicted, gang.tasks))
+    evicted = sum(task.is_evicted for task in gang.tasks)
     if evicted:
         return f"{part_text(evicted, gang)} evicted"
     if is_whole(gang):
@@ -124,7 +131,7 @@ def _pod_problem(gang: GangState, snapshot: Snapshot) -> str:
     """Say which pods are not there yet; empty when there are enough."""
     if not gang.tasks:
         return f"waiting for pods: {minimum_of(gang)} needed, none exists"
-    if can_be_whole(gang) or any(map(is_evicted, gang.tasks)):
+    if can_be_whole(gang) or any(task.is_evicted for task in gang.tasks):
         return ""
     if has_foreign(gang.tasks):
         return "; ".join(held_back(gang, snapshot.surroundings.schedulers))
@@ -157,7 +164,7 @@ def _causes(outcome: Outcome, snapshot: Snapshot) -> Iterator[str]:
     gang = outcome.state
     places = list(_missing_places(outcome, snapshot))
     yield from places or _no_domain(gang)
-    yield from _refusals(gang)
+    yield from _refusals(gang, snapshot)
     yield from _pipelined(gang)
     yield from held_back(gang, snapshot.surroundings.schedulers)
     yield from islice(strays(gang), MOST_CAUSES)
@@ -178,14 +185,11 @@ def _placeable(leaf: PodSet) -> int:
 
 
 def _missing_places(outcome: Outcome, snapshot: Snapshot) -> Iterator[str]:
-    kinds: dict[str, TaskState] = {}
     waiting = [task for task in outcome.state.tasks if task.status is Status.PENDING]
-    for task, error in alike((task, task.error) for task in waiting if isinstance(task.error, FitError)):
-        shape = task.task.shape
-        large = remembered(outcome.aftermath, ("too large", shape), partial(oversize, shape.request, snapshot))
-        obstacle = large or _obstacle(outcome, task, error, snapshot)
-        kinds.setdefault(f"no place for {_asks(task)} ({obstacle})", task)
-    yield from list(kinds)[:MOST_CAUSES]
+    failed = alike((task, task.error) for task in waiting if isinstance(task.error, FitError))
+    found = [(task, too_large(outcome, task, snapshot) or _obstacle(outcome, task, error, snapshot)) for task, error in failed]
+    found += all_taken(outcome, snapshot, wanted_of)
+    yield from islice(dict.fromkeys(f"no place for {_asks(task)} ({obstacle})" for task, obstacle in found), MOST_CAUSES)
 
 
 def _obstacle(outcome: Outcome, task: TaskState, error: FitError, snapshot: Snapshot) -> str:
@@ -214,13 +218,15 @@ def _no_domain(gang: GangState) -> Iterator[str]:
     scope = unmet(gang) if all(verdict.reason in SEARCHES for verdict in gang.verdicts) else None
     if scope is not None:
         name, constraint = scope
-        yield f"no {_level(constraint)} has room for all of {f'sub-group {name}' if name else 'it'}"
+        scope_text = level_text(constraint) + ("" if constraint.required_level else ", not even the whole,")
+        yield f"no {scope_text} has room for all of {f'sub-group {name}' if name else 'it'}"
 
 
-def _level(constraint: TopologyConstraint) -> str:
+def level_text(constraint: TopologyConstraint) -> str:
+    """Name the domains of a topology that a constraint allows."""
     if constraint.required_level:
         return f"domain of level {constraint.required_level!r} in topology {constraint.topology!r}"
-    return f"part of topology {constraint.topology!r}, not even the whole,"
+    return f"part of topology {constraint.topology!r}"
 
 
 def _pipelined(gang: GangState) -> Iterator[str]:
@@ -231,8 +237,9 @@ def _pipelined(gang: GangState) -> Iterator[str]:
 # --- refusals ------------------------------------------------------------------------------------------------------------
 
 
-def _refusals(gang: GangState) -> Iterator[str]:
-    refusals = dict.fromkeys(refusal_text(verdict) for verdict in gang.verdicts if verdict.reason not in SEARCHES)
+def _refusals(gang: GangState, snapshot: Snapshot) -> Iterator[str]:
+    known = [verdict for verdict in gang.verdicts if verdict.reason not in SEARCHES and not is_cluster_full(verdict, snapshot)]
+    refusals = dict.fromkeys(refusal_text(verdict) or refusal(gang, verdict, snapshot) for verdict in known)
     if refusals:
         yield from refusals
         return
@@ -243,7 +250,7 @@ def _refusals(gang: GangState) -> Iterator[str]:
 
 
 def refusal_text(verdict: Verdict) -> str:
-    """Say what a verdict about a job refuses, with the numbers behind it."""
+    """Say what a verdict of KAI's plugins about a job refuses, with the numbers behind it; empty for others."""
     match verdict.reason:
         case "OverLimit":
             return f"over limit: queue {verdict.numbers['queue']!r} has {_amounts(verdict, 'limit')}"
@@ -253,7 +260,7 @@ def refusal_text(verdict: Verdict) -> str:
         case "OverFairShare":
             figures = f" ({_amounts(verdict, 'fair_share')})" if "resource" in verdict.numbers else ""
             return f"may not reclaim: queue {verdict.numbers['queue']!r} would have more than its fair share{figures}"
-    return verdict.message or verdict.reason
+    return ""
 
 
 def _amounts(verdict: Verdict, bound: str) -> str:

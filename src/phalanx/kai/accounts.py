@@ -5,14 +5,13 @@ from dataclasses import dataclass, field
 
 from phalanx.kai.podsets import is_preemptible
 from phalanx.model.queue import Queue
-from phalanx.model.resources import GPU, PODS, Resources, add, scale_of
+from phalanx.model.resources import GPU, PODS, VOLUME_SLOTS, Resources, add, scale_of
 from phalanx.model.shape import UNKNOWN_GPU_MEMORY_MIB
 from phalanx.model.task_status import HOLDING, Status
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.snapshot import Snapshot
 
 ASKING = (*HOLDING, Status.PENDING, Status.PIPELINED)
-VOLUME_SLOTS = "attachable-volumes-"
 
 
 @dataclass(frozen=True, slots=True)

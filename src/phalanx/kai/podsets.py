@@ -156,7 +156,7 @@ def _next_leaves(gang: GangState, leaves: list[PodSet], waiting: Mapping[str, in
 
 
 def _waiting(session: Session, leaf: PodSet, counts_evicted: bool) -> list[TaskState]:
-    return session.sorted_tasks(task for task in leaf.tasks if _waits(task) or (counts_evicted and is_evicted(task)))
+    return session.sorted_tasks(task for task in leaf.tasks if _waits(task) or (counts_evicted and task.is_evicted))
 
 
 def _waits(task: TaskState) -> bool:
@@ -166,11 +166,6 @@ def _waits(task: TaskState) -> bool:
 def leaf_name(task: TaskState) -> str:
     """Name the leaf that a task is in."""
     return task.subgroup.policy.name if task.subgroup.policy is not None else DEFAULT_LEAF
-
-
-def is_evicted(task: TaskState) -> bool:
-    """Tell whether this session asks a task to leave; one that was leaving before is not meant."""
-    return task.status is Status.RELEASING and task.task.status is not Status.RELEASING
 
 
 def is_preemptible(gang: GangState) -> bool:

@@ -8,8 +8,15 @@ from collections.abc import Iterable
 import numpy as np
 
 from phalanx.model.selectors import Labels, LabelSelector, NodeSelectorTerm, Requirement
+from phalanx.model.shape import Shape
 from phalanx.placement import Index, Mask
 from phalanx.state.node_table import NodeTable
+
+
+def allowed_nodes(shape: Shape, table: NodeTable) -> Mask:
+    """Mark the nodes that the node selector and the required node affinity of a task allow."""
+    mask = selector_mask(shape.node_selector, table)
+    return mask if shape.node_terms is None else mask & matching_nodes(shape.node_terms, table)
 
 
 def matching_nodes(terms: tuple[NodeSelectorTerm, ...], table: NodeTable) -> Mask:

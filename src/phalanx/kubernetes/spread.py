@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from phalanx.kubernetes.nodeselection import matching_nodes, selector_mask
+from phalanx.kubernetes.nodeselection import allowed_nodes
 from phalanx.kubernetes.podindex import PodIndex
 from phalanx.kubernetes.taints import closed_by_taint
 from phalanx.model.selectors import LabelSelector
@@ -67,9 +67,7 @@ class SpreadBook:
         """Mark the nodes whose pods count, by the constraint's policies."""
         mask = np.ones(len(self._table), dtype=np.bool_)
         if constraint.honor_node_affinity:
-            mask &= selector_mask(shape.node_selector, self._table)
-            if shape.node_terms is not None:
-                mask &= matching_nodes(shape.node_terms, self._table)
+            mask &= allowed_nodes(shape, self._table)
         if constraint.honor_taints:
             mask &= ~closed_by_taint(shape, self._table)
         return mask

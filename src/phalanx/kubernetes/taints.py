@@ -1,10 +1,14 @@
 """Taints and tolerations: which nodes are closed to a task, and which it would rather avoid."""
 
+from collections.abc import Iterable
+
 from phalanx.model.shape import Shape, Taint, Toleration
 from phalanx.placement import Counts, Mask
 from phalanx.state.node_table import NodeTable
 
 UNSCHEDULABLE = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+OF_UNREADY_NODES = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+"""Keys of the taints of nodes that are not ready."""
 CLOSING = ("NoSchedule", "NoExecute")
 
 
@@ -24,11 +28,14 @@ def is_tolerated(tolerations: tuple[Toleration, ...], taint: Taint) -> bool:
     return any(tolerates(toleration, taint) for toleration in tolerations)
 
 
+def untolerated(shape: Shape, taints: Iterable[Taint]) -> tuple[Taint, ...]:
+    """Return the closing taints that the task does not tolerate."""
+    return tuple(taint for taint in taints if taint.effect in CLOSING and not is_tolerated(shape.tolerations, taint))
+
+
 def closed_by_taint(shape: Shape, table: NodeTable) -> Mask:
     """Mark nodes with a closing taint that the task does not tolerate."""
-    return table.where_taints(
-        lambda taints: any(taint.effect in CLOSING and not is_tolerated(shape.tolerations, taint) for taint in taints)
-    )
+    return table.where_taints(lambda taints: bool(untolerated(shape, taints)))
 
 
 def closed_by_cordon(shape: Shape, table: NodeTable) -> Mask:

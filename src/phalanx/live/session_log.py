@@ -18,10 +18,11 @@ from phalanx.explain.gang_status import GangStatus, gang_status
 from phalanx.explain.reason_text import counted
 from phalanx.explain.why import why
 from phalanx.live.logs import Line
+from phalanx.model.listing import listed
 from phalanx.model.task import GangKey
 from phalanx.model.task_status import HOLDING
 from phalanx.session.decision import Decisions, Eviction, Outcome
-from phalanx.session.trace import TraceEvent, listed
+from phalanx.session.trace import TraceEvent
 from phalanx.state.gang_state import GangState
 from phalanx.state.snapshot import Snapshot
 
@@ -71,7 +72,7 @@ class Narrator:
         before, text = self._said.pop(key, None), why(outcome, snapshot)
         if not text:
             return
-        cause = self._said[key] = cause_of(outcome, snapshot, text)
+        cause = self._said[key] = cause_of(outcome, snapshot)
         level = GANGS if cause != before else EVERY_GANG
         if level <= verbosity:
             waits = " waits" if standing in (GangStatus.WAITS, GangStatus.PIPELINED) else ""

@@ -29,6 +29,7 @@ from phalanx.controllers.yunikorn import YuniKornController
 from phalanx.dialects.cluster import kinds_read
 from phalanx.model.kinds import (
     BIND_REQUEST,
+    CLAIM_TEMPLATE,
     COMMAND,
     EVENT,
     GROUP_BY_DIALECT,
@@ -62,7 +63,6 @@ SSH = "ssh"
 NETWORK_POLICY = kind_of({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy"})
 NODE_METRICS = kind_of({"apiVersion": "metrics.k8s.io/v1beta1", "kind": "NodeMetrics"})
 LEASE = kind_of({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"})
-CLAIM_TEMPLATE = kind_of({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate"})
 NEW_EVENT = Kind("events.k8s.io", "v1", "Event", "events", has_status=False)
 _READ_OTHERWISE = {NODE_METRICS: ("get", "list"), SECRET: ()}
 """What is measured cannot be watched, and who may list secrets reads all of them."""

@@ -149,7 +149,7 @@ def kind_of(document: Document) -> Kind:
 
 POD, NODE, NAMESPACE, EVENT = (kind_of({"apiVersion": "v1", "kind": name}) for name in ("Pod", "Node", "Namespace", "Event"))
 PRIORITY = kind_of({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"})
-LIMIT_RANGE = kind_of({"apiVersion": "v1", "kind": "LimitRange"})
+LIMIT_RANGE, RESOURCE_QUOTA = (kind_of({"apiVersion": "v1", "kind": name}) for name in ("LimitRange", "ResourceQuota"))
 RUNTIME_CLASS = kind_of({"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass"})
 BUDGET = kind_of({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"})
 GROUP_BY_DIALECT = {
@@ -176,6 +176,7 @@ VOLUME, VOLUME_CLAIM = (kind_of({"apiVersion": "v1", "kind": name}) for name in 
 STORAGE_CLASS = kind_of({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass"})
 RESOURCE_SLICE = kind_of({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice"})
 RESOURCE_CLAIM = kind_of({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim"})
+CLAIM_TEMPLATE = kind_of({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate"})
 SILENT = frozenset({"Event", "Lease", "ConfigMap", "Secret"})
 """Kinds whose objects may change as they like: no session looks at them."""
 GROUP_KINDS = tuple(kind for kind in KINDS if kind.kind == "PodGroup")

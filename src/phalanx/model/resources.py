@@ -15,6 +15,10 @@ from phalanx.model.quantity import to_milli, to_units
 Resources: TypeAlias = Mapping[str, int]
 
 CPU, MEMORY, PODS = "cpu", "memory", "pods"
+VOLUME_SLOTS = "attachable-volumes-"
+"""How the resources begin that count the volumes a node can attach."""
+CSI_SLOTS = f"{VOLUME_SLOTS}csi-"
+"""Those of CSI drivers; the name of the driver follows."""
 GPU, MIG = "nvidia.com/gpu", "nvidia.com/mig-"
 """Whole devices, and how the names of their parts begin."""
 FIRST = (CPU, MEMORY, PODS)

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from phalanx.kubernetes.claims import ClaimBook
-from phalanx.kubernetes.nodeselection import matching_nodes, selector_mask
+from phalanx.kubernetes.nodeselection import allowed_nodes
 from phalanx.kubernetes.podaffinity import AffinityBook
 from phalanx.kubernetes.ports import TAKEN, PortBook
 from phalanx.kubernetes.spread import SpreadBook
@@ -133,18 +133,11 @@ class PredicatesPlugin:
             table = session.snapshot.nodes
             layers = [Layer(closed_by_cordon(shape, table), CORDONED, is_final=True)]
             if "NodeAffinity" in self._on:
-                layers.append(Layer(~allowed_by_labels(session, shape), WRONG_NODE, is_final=True))
+                layers.append(Layer(~allowed_nodes(shape, table), WRONG_NODE, is_final=True))
             if "TaintToleration" in self._on:
                 layers.append(Layer(closed_by_taint(shape, table), TAINTED, is_final=True))
             self._static[shape] = [layer for layer in layers if layer.refused.any()]
         return self._static[shape]
-
-
-def allowed_by_labels(session: Session, shape: Shape) -> Mask:
-    """Mark the nodes that the task's node selector and required node affinity allow."""
-    table = session.snapshot.nodes
-    mask = selector_mask(shape.node_selector, table)
-    return mask if shape.node_terms is None else mask & matching_nodes(shape.node_terms, table)
 
 
 def _node_names(shape: Shape) -> Verdict:

@@ -49,14 +49,17 @@ class SessionEvents:
         events = gang_events(decisions)
         reported = {item.gang for item in events if item.gang is not None}
         for key, text in self.book.note(snapshot, decisions, self._behind_gates(), reported=reported).items():
-            self._record(snapshot.gangs[key], "FailedScheduling", text, is_warning=True, code=self.book.code(key))
+            group = group_of(self._port.view, snapshot.gangs[key])
+            if group is not None:  # to wait is nothing to mend
+                code = self.book.code(key)
+                self._port.send(RecordEvent(group, "FailedScheduling", text, is_warning=True, is_expected=True, code=code))
         for item in events:
             self._record(item.group, item.reason, item.message, is_warning=item.is_warning)
 
-    def _record(self, gang: Gang, reason: str, text: str, *, is_warning: bool, code: str = "") -> None:
+    def _record(self, gang: Gang, reason: str, text: str, *, is_warning: bool) -> None:
         group = group_of(self._port.view, gang)
         if group is not None:
-            self._port.send(RecordEvent(group, reason, text, is_warning=is_warning, code=code))
+            self._port.send(RecordEvent(group, reason, text, is_warning=is_warning))
 
     def _bound(self, task: Task, node: str, seconds: float) -> None:
         pod = self._port.view.find(POD, task.namespace, task.name)

@@ -12,7 +12,6 @@ from phalanx.explain.answer import group_status
 from phalanx.explain.cause_key import CauseKey, cause_of
 from phalanx.explain.no_effect import without_effect
 from phalanx.explain.quarantine import QUARANTINED, quarantine_condition
-from phalanx.explain.why import why
 from phalanx.model.conditions import POD_SCHEDULED, cleared
 from phalanx.model.gang import Condition, Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document, split_key
@@ -98,7 +97,7 @@ class StatusWriter:
         before = None if last is None else last.status
         if before == status:
             return
-        now = _Written(status, cause_of(outcome, snapshot, why(outcome, snapshot)), outcome.now)
+        now = _Written(status, cause_of(outcome, snapshot), outcome.now)
         if last is not None and now.only_counts_anew(last):
             return
         self._written[gang.uid] = now

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from phalanx.model.listing import MOST_NAMES
 from phalanx.placement import Mask, Scores
 from phalanx.session.hooks import Plugin
-from phalanx.session.trace import MOST_NAMES, Trace
+from phalanx.session.trace import Trace
 from phalanx.session.trace_events import GangAdded, GangAhead, GangsAhead, NodeScores, NodesFitting, NodesRefused
 from phalanx.session.trace_searches import VictimsRefused, VictimsVoted
 from phalanx.state.gang_state import GangState, TaskState

@@ -13,15 +13,13 @@ many dataclasses would add a tenth of a second to the start of every command.
 A line that stands for one of Volcano's log has its level (`docs/reference/trace.md` has both side by side).
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from typing import ClassVar, ParamSpec
 
 import msgspec
 
 Fields = ParamSpec("Fields")
 
-MOST_NAMES = 5
-"""A sentence lists this many; the fields of an entry have all."""
 NEVER = 99
 """The level of what is not recorded: dry runs that only answer a question."""
 
@@ -97,9 +95,3 @@ class Trace:
             step = kind(*args, **kwargs)
             if self.wants(step.level, *step.gangs):
                 self.events.append(step)
-
-
-def listed(names: Sequence[str]) -> str:
-    """Write the first few of many names."""
-    more = len(names) - MOST_NAMES
-    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

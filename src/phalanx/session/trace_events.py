@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from phalanx.model.listing import listed
 from phalanx.model.resources import CPU, readable
-from phalanx.session.trace import TraceEvent, TrialEvent, listed
+from phalanx.session.trace import TraceEvent, TrialEvent
 from phalanx.state.verdict import SearchScope
 
 Amounts = Mapping[str, int]

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from phalanx.session.trace import TrialEvent, listed
+from phalanx.model.listing import listed
+from phalanx.session.trace import TrialEvent
 from phalanx.session.trace_events import Amounts, amounts_text
 
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from phalanx.session.trace import TraceEvent, TrialEvent, listed
+from phalanx.model.listing import listed
+from phalanx.session.trace import TraceEvent, TrialEvent
 from phalanx.session.trace_events import Amounts, amounts_text
 
 UNCOUNTED = -1
@@ -38,33 +39,51 @@ class NoDomain(TraceEvent, frozen=True):
     reason: str
 
 
-class DomainTried(TrialEvent, frozen=True):
+class _PartEvent(TrialEvent, frozen=True, kw_only=True):
+    """A step about a gang, or about a part of it."""
+
+    part: str = ""
+    """The sub-group; empty for the whole gang."""
+
+
+class _DomainEvent(_PartEvent, frozen=True):
+    """A step about a domain for a gang, or for a part of it."""
+
+    gang: str
+    domain: str
+
+    @property
+    def where(self) -> str:
+        """The domain, and the part if it is about one."""
+        return f"{self.domain} with its part {self.part}" if self.part else self.domain
+
+    @property
+    def unmarked(self) -> str:
+        """The sentence without the mark."""
+        return self.sentence.format_map({**self.fields, "domain": self.where})
+
+
+class DomainTried(_DomainEvent, frozen=True):
     """A gang, or a part of it, is tried in a domain."""
 
     at_level, event, sentence = 3, "domain", "try gang {gang} in {domain} ({action})"
-    gang: str
     action: str
-    domain: str
 
 
-class DomainRefused(TrialEvent, frozen=True):
+class DomainRefused(_DomainEvent, frozen=True):
     """A domain is not tried because it has too little room by a first check, or may not be used."""
 
     at_level, event, sentence = 3, "domain refused", "gang {gang} does not fit into {domain}: {reason}"
-    gang: str
-    domain: str
     reason: str
     placed: int = UNCOUNTED
     """How many of its tasks have room there."""
     needed: int = 0
 
 
-class DomainLeft(TrialEvent, frozen=True):
+class DomainLeft(_DomainEvent, frozen=True):
     """A domain does not work."""
 
     at_level, event, sentence = 3, "domain left", "gang {gang} leaves {domain}: {reason}"
-    gang: str
-    domain: str
     reason: str
     placed: int = UNCOUNTED
     """How many of its tasks had a node there."""
@@ -91,12 +110,10 @@ class DomainSpared(TraceEvent, frozen=True):
     best: float
 
 
-class DomainChosen(TrialEvent, frozen=True):
+class DomainChosen(_DomainEvent, frozen=True):
     """The domain in which a gang is placed."""
 
     at_level, event, sentence = 3, "domain chosen", "gang {gang} goes to {domain}"
-    gang: str
-    domain: str
 
 
 # --- victims ---------------------------------------------------------------------------------------------------------------

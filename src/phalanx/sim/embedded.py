@@ -16,6 +16,7 @@ from phalanx.controllers.unmade_pods import is_without_pods, no_pods_text
 from phalanx.errors import PhalanxError
 from phalanx.explain.queue_figures import Figures, queue_list
 from phalanx.model.kinds import EVENT, Document, object_key
+from phalanx.model.listing import listed
 from phalanx.model.task import GangKey
 from phalanx.model.watch_event import ADDED, WatchEvent
 from phalanx.scheduling.events import EventRecorder, SessionEvents
@@ -80,8 +81,7 @@ class Embedded:
         for kind in MADE_ELSEWHERE:
             names = [object_key(item) for item in store.items(kind) if is_without_pods(store, kind, item)]
             if names:
-                shown = ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
-                found.append(f"{kind.kind} {shown}: no pods; {no_pods_text(kind)}")
+                found.append(f"{kind.kind} {listed(names, MOST_NAMED)}: no pods; {no_pods_text(kind)}")
         return found
 
     # --- time --------------------------------------------------------------------------------------------------------

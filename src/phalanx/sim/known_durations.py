@@ -11,39 +11,29 @@ A deadline also bounds what the others say. What is known is a distribution: sim
 is left for a gang that has run for a while.
 """
 
-import re
 from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-import msgspec
-
 from phalanx.controllers.objects import annotations_of, controller_of
-from phalanx.errors import ConfigError
 from phalanx.explain.reason_text import counted
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import GROUP_KINDS, Document, object_key
 from phalanx.model.moment import moment_of, moment_text
 from phalanx.model.task import GangKey, Task
 from phalanx.model.task_status import Status
+from phalanx.sim.gang_history import FinishedGang, History
 from phalanx.sim.running_work import DURATION, duration_of
 from phalanx.sim.settings import FOREVER, Span
 from phalanx.state.snapshot import Snapshot
 
-ENOUGH = 3
-"""With so many finished gangs of its owner nobody asks for those of its name, and so on."""
 SPREAD = 2.0
 """The next gang may take so many times longer than the longest before it, or shorter than the shortest."""
 OVERDUE = 2.0
 """A gang that has run longer than anybody knew ends before it has run for so many times as long."""
 MOST_OWNERS = 8
-_UID = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=$|-)")
-_RANDOM = re.compile(r"[bcdfghjklmnpqrstvwxz2456789]{5}|(?=[0-9a-f]*[0-9])[0-9a-f]{6,}|[0-9]+|(?=.*[0-9].*[0-9])[0-9a-z]{8,10}")
-"""The last part of a name that a controller or a clock has made up."""
-_DIGITS = re.compile(r"[0-9]+")
 
 
 class Basis(StrEnum):
@@ -103,82 +93,6 @@ def _part_below(values: Sequence[float], value: float) -> float:
     return (above - 1 + (value - low) / (high - low)) / (len(values) - 1)
 
 
-# --- history ----------------------------------------------------------------------------------------------------------------
-
-
-class FinishedGang(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A gang that has succeeded: one line of a history file."""
-
-    gang: str
-    """Namespace and name."""
-    seconds: float
-    """From its start to its end."""
-    owner: str = ""
-    """The topmost owner that is known, as "CronJob ml/nightly"."""
-    image: str = ""
-    """The images of its pods, in the order of their names."""
-    finished: str = ""
-    """When, as Kubernetes writes it."""
-
-
-def read_history(text: bytes, name: str) -> list[FinishedGang]:
-    """Return the gangs of a history file: one JSON object per line; `name` is the file that errors name."""
-    found = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        try:
-            if line.strip():
-                found.append(msgspec.json.decode(line, type=FinishedGang))
-        except msgspec.MsgspecError as problem:
-            example = '{"gang": "research/bert", "seconds": 5400}'
-            raise ConfigError(f"{name}, line {number}: {problem}; write one object per line, such as {example}") from problem
-    return found
-
-
-def write_history(gangs: Iterable[FinishedGang]) -> bytes:
-    """Return a history file; a gang that is there several times is written once."""
-    ordered = sorted(_once(gangs), key=lambda gang: (gang.finished, gang.gang))
-    return b"".join(msgspec.json.encode(gang) + b"\n" for gang in ordered)
-
-
-def _once(gangs: Iterable[FinishedGang]) -> list[FinishedGang]:
-    """Return each gang once, in the cluster and in files; without a time nobody can say that two are the same."""
-    found = {(gang.gang, gang.finished or str(number)): gang for number, gang in enumerate(gangs)}
-    return list(found.values())
-
-
-def pattern_of(gang: str) -> str:
-    """Return a name without digits and without random endings: ml/bert-* for ml/bert-7-x2f9k."""
-    namespace, _, name = gang.partition("@")[0].rpartition("/")
-    parts = _UID.sub("", name).split("-")
-    while len(parts) > 1 and _RANDOM.fullmatch(parts[-1]):
-        parts.pop()
-    short = "-".join(_DIGITS.sub("", part) for part in parts)
-    return f"{namespace}/{short}" + ("" if short == name else "*" if short.endswith("-") else "-*")
-
-
-class History:
-    """Finished gangs, found by what they have in common with others."""
-
-    def __init__(self, gangs: Iterable[FinishedGang]) -> None:
-        """Sort them by owner, name and image."""
-        self._seconds: dict[str, list[float]] = defaultdict(list)
-        for gang in _once(gangs):
-            for label in _labels(gang.gang, gang.owner, gang.image):
-                self._seconds[label].append(gang.seconds)
-
-    def like(self, gang: str, owner: str, image: str) -> tuple[str, list[float]]:
-        """Return how long the gangs took that are most like one, and what they have in common; none if there are none."""
-        labels = _labels(gang, owner, image)
-        best = max(labels, key=lambda label: min(len(self._seconds.get(label, ())), ENOUGH))
-        return best, sorted(self._seconds.get(best, ()))
-
-
-def _labels(gang: str, owner: str, image: str) -> list[str]:
-    """Return what gangs may have in common, what says most first."""
-    name = pattern_of(gang)
-    return [*([owner] if owner else []), f"the name {name}", *([f"the image {image}"] if image else [])]
-
-
 @dataclass(frozen=True, slots=True)
 class _Work:
     """A gang, or a pod that belongs to none."""
@@ -215,7 +129,7 @@ class Durations:
         """Return how long a pod runs that belongs to no gang."""
         return self._of(_Work(str(task.key), (task,)))
 
-    def _of(self, work: "_Work") -> KnownDuration:
+    def _of(self, work: _Work) -> KnownDuration:
         owners = list(self._owners(work))
         deadline = min(self._deadlines(work.tasks, owners), default=FOREVER)
         found = _annotated(work, owners) or self._like(work)
@@ -235,7 +149,7 @@ class Durations:
         moments = sorted(task.started for task in self._snapshot.members_of(key).values() if task.status in statuses)
         return moments[min(max(gang.min_member, 1), len(moments)) - 1] if moments else 0.0
 
-    def _like(self, work: "_Work") -> tuple[Basis, tuple[float, ...], str] | None:
+    def _like(self, work: _Work) -> tuple[Basis, tuple[float, ...], str] | None:
         """Return what finished gangs like this one took, with some room on both sides: the next may be the longest."""
         label, seconds = self._known.like(work.name, self._owner(work), self._image(work.tasks))
         if not seconds:
@@ -270,18 +184,18 @@ class Durations:
 
     # --- owners and deadlines ------------------------------------------------------------------------------------------
 
-    def _owner(self, work: "_Work") -> str:
+    def _owner(self, work: _Work) -> str:
         """Return the topmost owner that is known; empty without one."""
         chains = ([_name_of(reference, work.name) for reference in self._references(start)] for start in self._beginnings(work))
         return next((names[-1] for names in chains if names), "")
 
-    def _owners(self, work: "_Work") -> Iterator[Document]:
+    def _owners(self, work: _Work) -> Iterator[Document]:
         """Yield the objects that own a gang or one of its pods, as far as they are known."""
         for start in self._beginnings(work):
             found = (self._find(reference, start) for reference in self._references(start))
             yield from (owner for owner in found if owner is not None)
 
-    def _beginnings(self, work: "_Work") -> Iterator[Document]:
+    def _beginnings(self, work: _Work) -> Iterator[Document]:
         """Yield the group of a gang and its first pod: whose owners are the gang's."""
         pods = (self._documents.get(("Pod", str(task.key))) for task in work.tasks[:1])
         yield from (item for item in (work.group, *pods) if item is not None)
@@ -316,7 +230,7 @@ class Durations:
         return _images([pod.get("spec") or {} for pod in pods if pod is not None])
 
 
-def _annotated(work: "_Work", owners: Sequence[Document]) -> tuple[Basis, tuple[float, ...], str] | None:
+def _annotated(work: _Work, owners: Sequence[Document]) -> tuple[Basis, tuple[float, ...], str] | None:
     """Return what annotations say; that of a pod goes before that of its group, and that of the group before those of owners."""
     others = (annotations_of(owner).get(DURATION) for owner in owners)
     for_all = work.annotations.get(DURATION) or next(filter(None, others), "")

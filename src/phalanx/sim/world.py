@@ -19,7 +19,8 @@ from phalanx.dialects.cluster import ObjectCluster
 from phalanx.dialects.fresh_pods import fresh
 from phalanx.dialects.yunikorn import GANG_DEGRADED, TIMED_OUT
 from phalanx.errors import ClusterError, SnapshotError
-from phalanx.explain.why import missing_groups, why
+from phalanx.explain.missing_groups import missing_groups
+from phalanx.explain.why import why
 from phalanx.manifests.gpu_reservations import home_documents
 from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, QUEUE, SILENT, Document, split_key
 from phalanx.model.resources import CPU, GPU, scale_of

@@ -49,6 +49,16 @@ class TaskState:
         """Tell whether it is left to `backfill` and counts before it has a place: the one rule for members without requests."""
         return self.gang.counts_unplaced and self.task.shape.is_best_effort
 
+    @property
+    def is_evicted(self) -> bool:
+        """Tell whether this session asks it to leave; one that was leaving before is not meant."""
+        return self.status is Status.RELEASING and self.task.status is not Status.RELEASING
+
+    @property
+    def had_place(self) -> bool:
+        """Tell whether it waits although an attempt gave it a place: given back because the gang was not whole."""
+        return self.status is Status.PENDING and self.attempt in HOLDING
+
     def remember_attempt(self) -> None:
         """Keep what is about to be undone, for the message to the user."""
         self.attempt, self.attempt_node = self.status, self.node

@@ -1,15 +1,19 @@
 """Client-side apply: the three-way merge of the manifest applied last, the manifest applied now, and the live object.
 
-The manifest that was applied last is kept in an annotation of the object, where kubectl keeps it too.
+The manifest that was applied last is kept in an annotation of the object, where kubectl keeps it too. Lists whose items have a key,
+such as containers, are merged item by item in Kubernetes' own kinds, since the API server writes defaults into the items; in custom
+kinds a list is one value, as for kubectl.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 
 from phalanx.errors import Invalid
 from phalanx.model.kinds import Document, Kind
+from phalanx.model.merging import merged
+from phalanx.store.patches import KEY_BY_LIST
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 OF_THE_SERVER = (
@@ -18,6 +22,9 @@ OF_THE_SERVER = (
 
 FIRST = ("Namespace", "PriorityClass", "StorageClass", "DeviceClass", "Topology", "Queue", "Node", "HyperNode", "PodGroup")
 """Other kinds refer to these, so they are created first and deleted last."""
+
+
+KEYS = {**KEY_BY_LIST, "ports": "containerPort"}
 
 
 def rank(document: Document) -> int:
@@ -55,7 +62,8 @@ def with_last_applied(document: Document) -> dict[str, Any]:
 
 def change(document: Document, live: Document) -> dict[str, Any]:
     """Return the merge patch that makes an object what a manifest asks for; empty if it is."""
-    patch = _difference(_last(live), document, live)
+    is_built_in = "." not in str(document.get("apiVersion") or "").rpartition("/")[0]
+    patch = _difference(_last(live), document, live, merges_lists=is_built_in)
     if not patch:
         return {}
     note = with_last_applied(document)["metadata"]["annotations"][LAST_APPLIED]
@@ -73,14 +81,37 @@ def _last(live: Document) -> Document:
     return found if isinstance(found, dict) else {}
 
 
-def _difference(last: Document, document: Document, live: Document) -> dict[str, Any]:
+def _difference(last: Document, document: Document, live: Document, *, merges_lists: bool) -> dict[str, Any]:
     patch: dict[str, Any] = {key: None for key in last if key not in document and key in live}
     for key, value in document.items():
-        there = live.get(key)
+        there, before = live.get(key), last.get(key)
         if isinstance(value, Mapping) and isinstance(there, Mapping):
-            before = last.get(key)
-            if inner := _difference(before if isinstance(before, Mapping) else {}, value, there):
+            old = before if isinstance(before, Mapping) else {}
+            if inner := _difference(old, value, there, merges_lists=merges_lists):
                 patch[key] = inner
-        elif value != there and not (not value and there is None):
+            continue
+        field = KEYS.get(key) if merges_lists else None
+        if field and _has_keys(value, field) and _has_keys(there, field):
+            old_items = before if _has_keys(before, field) else []
+            value = _merged_items(old_items, value, there, field)
+        if value != there and not (not value and there is None):
             patch[key] = value
     return patch
+
+
+def _has_keys(items: Any, field: str) -> TypeGuard[list[Document]]:  # Any: as found in the object
+    return isinstance(items, list) and all(isinstance(item, Mapping) and field in item for item in items)
+
+
+def _merged_items(last: list[Document], wanted: list[Document], live: list[Document], field: str) -> list[Document]:
+    """Return the live items with what is wanted of each, then those that are new; without those that are wanted no longer."""
+    before, asked = ({item[field]: item for item in items} for items in (last, wanted))
+    kept = [item for item in live if item[field] in asked or item[field] not in before]
+    there = {item[field] for item in kept}
+    changed = [_merged_item(before.get(item[field], {}), asked.get(item[field], {}), item) for item in kept]
+    return [*changed, *(item for item in wanted if item[field] not in there)]
+
+
+def _merged_item(last: Document, wanted: Document, live: Document) -> Document:
+    """Return a live item as a manifest asks for it; one of which it says nothing is somebody else's."""
+    return merged(live, _difference(last, wanted, live, merges_lists=True)) if wanted else live

@@ -22,6 +22,7 @@ from phalanx.model.kinds import (
     VOLUME_CLAIM,
     Document,
     Kind,
+    kind_at,
     kind_of,
     object_key,
 )
@@ -30,6 +31,8 @@ from phalanx.store.missing_references import MissingReference, Naming, gathered
 
 READ = (NAMESPACE, PRIORITY, LIMIT_RANGE, RUNTIME_CLASS, STORAGE_CLASS)
 """Kinds that decide how others are completed."""
+USUAL_CLASS, KAI_GROUP = "train", kind_at("scheduling.run.ai", "podgroups")
+"""The class that our grouper and KAI's write into groups, with the priority that a group has without any: nothing is missing."""
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 NOT_UNDERSTOOD = (TypeError, AttributeError, KeyError, ValueError)
 """What comes of completing an object of which not even the outlines are right."""
@@ -108,6 +111,8 @@ class ManifestObjects:
     def _note_class(self, group: Document) -> None:
         spec = group.get("spec")
         name = spec.get("priorityClassName") if isinstance(spec, Mapping) and spec.get("priority") is None else None
+        if name == USUAL_CLASS and known_kind(group) is KAI_GROUP:
+            return
         if isinstance(name, str) and name and name not in SYSTEM_CLASSES and self.find(PRIORITY, "", name) is None:
             self._classes_of_groups.append((PRIORITY.kind, name, f"PodGroup {object_key(group)}"))
 

@@ -46,6 +46,8 @@ OWN_GROUP = "phalanx.dev"
 NOT_UNDERSTOOD = (TypeError, AttributeError, KeyError)
 """What a reader may raise over an object of which not even the outlines are right."""
 MOST_SHOWN = 5
+GROUP = "PodGroup "
+"""How the name of a refused group begins."""
 Placed = tuple[str, dict[str, Any]]
 """An object with the place where it was found."""
 
@@ -146,7 +148,7 @@ class Intake:
             self.refused.append((describe(document), f"{place}: {problem}"))
             return
         if not is_stored:
-            self._look_for_unknown_fields((place, document))
+            self.look_for_unknown_fields((place, document))
         if self._is_again((place, document), whole):
             return
         self.documents.append((place, document))
@@ -154,7 +156,12 @@ class Intake:
         if not is_known and known_kind(document) not in kinds_listed():
             self.skipped[f"{document['kind']}.{_group(document)}".rstrip(".")] += 1
 
-    def _look_for_unknown_fields(self, placed: Placed) -> None:
+    @property
+    def refused_groups(self) -> dict[str, str]:
+        """The groups among the refused objects, each with its place and what is wrong."""
+        return {name.removeprefix(GROUP): text for name, text in self.refused if name.startswith(GROUP)}
+
+    def look_for_unknown_fields(self, placed: Placed) -> None:
         """Remember unknown fields; an object that an API server has stored has none, whatever version its definitions have."""
         kind, was_stored = known_kind(placed[1]), bool(_meta(placed[1]).get("uid"))
         for text in unknown_fields(kind, placed[1]) if kind is not None and not was_stored else ():
@@ -205,6 +212,11 @@ class Intake:
         yield from sentences(self.defaults.missing() if self.defaults is not None else (), self.absent)
 
     @property
+    def namespace(self) -> str:
+        """The namespace of objects that name none."""
+        return "default" if self.live is None else self.live.namespace
+
+    @property
     def absent(self) -> str:
         """How to say that something is not there."""
         return NOT_IN_INPUT if self.live is None else DOES_NOT_EXIST
@@ -213,7 +225,9 @@ class Intake:
         """Return what objects refer to and is not there."""
         classes = self.defaults.missing() if self.defaults is not None else []
         hidden = () if self.live is None else self.live.problems
-        return [*classes, *missing_references(snapshot, self.complete, hidden)]
+        found = [*classes, *missing_references(snapshot, self.complete, hidden)]
+        rejected = {name for name, _ in self.refused}
+        return [item for item in found if f"{item.kind} {item.name}" not in rejected]
 
     def refuse_problems(self) -> None:
         """Raise if anything was broken: one sentence for one object, a list of the first few for many."""
@@ -297,6 +311,14 @@ def documents_of(paths: Iterable[str]) -> list[Placed]:
     if problems:
         refuse_broken(found, problems)
     return found
+
+
+def warnings_about(documents: Iterable[Placed]) -> list[str]:
+    """Return the warnings about fields that the API server would drop from manifests."""
+    intake = Intake(ObjectCluster())
+    for placed in documents:
+        intake.look_for_unknown_fields(placed)
+    return list(intake.warnings())
 
 
 def refuse_broken(documents: Iterable[Placed], problems: list[str]) -> None:

@@ -10,14 +10,14 @@ from phalanx.controllers.objects import inside
 from phalanx.controllers.owner_pods.controller import knows_pods_of
 from phalanx.controllers.pod_makers import MADE_HERE, stands_for_pods, wants_pods
 from phalanx.dialects.cluster import describe
-from phalanx.errors import ClusterError
 from phalanx.explain.held_back import other_schedulers
+from phalanx.explain.missing_groups import missing_groups
 from phalanx.explain.reason_text import gate_names
-from phalanx.explain.why import missing_groups
-from phalanx.model.kinds import VOLCANO_JOB, Document, Kind, kind_of, object_key
+from phalanx.model.kinds import VOLCANO_JOB, Document, Kind, object_key
 from phalanx.model.task import DEFAULT_SCHEDULER, Task, TaskKey
 from phalanx.model.task_status import Status
 from phalanx.state.snapshot import Snapshot
+from phalanx.store.completion import known_kind
 from phalanx.store.input_files import Intake
 
 NOW_AND_THEN = frozenset({"CronJob", "CronWorkflow", "ScheduledWorkflow"})
@@ -43,7 +43,7 @@ def left_out(intake: Intake, snapshot: Snapshot) -> list[LeftOut]:
 
 
 def _pods(intake: Intake, snapshot: Snapshot, documents: Iterable[Document]) -> Iterator[LeftOut]:
-    refused = {name.removeprefix("PodGroup ") for name, _ in intake.refused if name.startswith("PodGroup ")}
+    refused = intake.refused_groups
     shown, contested = missing_groups(snapshot), intake.cluster.contested
     for document in documents:
         task = intake.cluster.state.task(TaskKey(object_key(document))) if document["kind"] == "Pod" else None
@@ -90,7 +90,7 @@ def _without_pods(documents: Sequence[Document]) -> Iterator[tuple[Kind, Documen
     """Yield the objects that should have pods, or others that have, and own nothing."""
     owning = {owner for document in documents for owner in _owners_of(document)}
     for document in documents:
-        kind = _kind_of(document)
+        kind = known_kind(document)
         is_wanted = kind is not None and stands_for_pods(kind) and wants_pods(document)
         if kind is not None and is_wanted and (kind.kind, object_key(document)) not in owning:
             yield kind, document
@@ -108,13 +108,6 @@ def _owners_of(document: Document) -> Iterator[tuple[str, str]]:
     namespace = object_key(document).partition("/")[0]
     for owner in inside(document, "metadata", "ownerReferences") or ():
         yield str(owner.get("kind")), f"{namespace}/{owner.get('name')}"
-
-
-def _kind_of(document: Document) -> Kind | None:
-    try:
-        return kind_of(document)
-    except ClusterError:
-        return None
 
 
 def _schedulers(value: Any) -> Iterator[str]:  # Any: whatever a template holds

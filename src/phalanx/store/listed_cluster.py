@@ -49,6 +49,8 @@ class ListedCluster:
     """Complete with apiVersion and kind, in the order of all kinds and then of the server."""
     problems: Mapping[Kind, ClusterError] = field(default_factory=dict)
     """Kinds that could not be read, and why."""
+    namespace: str = "default"
+    """That of objects that name none: of the context, or the one that was asked for."""
 
     def notes(self) -> Iterator[str]:
         """Say what could not be read and what follows, in one sentence for all kinds with the same cause and effect."""

@@ -13,13 +13,13 @@ from typing import Any
 from phalanx.controllers.grouper.owners import kind_pair
 from phalanx.controllers.grouper.rules import owner_kinds, pair_of
 from phalanx.controllers.objects import controller_of, group_named, inside
+from phalanx.explain.missing_groups import missing_groups
 from phalanx.explain.reason_text import counted
-from phalanx.explain.why import missing_groups
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document, Kind, object_key
 from phalanx.model.storage import VolumeClaim
 from phalanx.model.task import Task
-from phalanx.model.task_status import Status
+from phalanx.model.task_status import COMPLETED, Status
 from phalanx.state.snapshot import Snapshot
 
 NOT_IN_INPUT, DOES_NOT_EXIST = "is not in the input", "does not exist"
@@ -27,7 +27,6 @@ MOST_SHOWN = 5
 """Sentences about one kind."""
 NEEDS_NO_OWNER = frozenset({("apps", "Deployment"), ("apps", "ReplicaSet"), ("apps", "DaemonSet")})
 """Pods of these are grouped by the name of their owner alone."""
-ENDED = (Status.SUCCEEDED, Status.FAILED)
 Naming = tuple[str, str, str]
 """The kind and the name of what is missing, and who names it."""
 
@@ -110,7 +109,7 @@ def _named(snapshot: Snapshot, documents: Sequence[Document]) -> Iterator[Naming
 
 def _unfinished(snapshot: Snapshot) -> Iterator[Gang]:
     for key, gang in snapshot.gangs.items():
-        if any(task.status not in ENDED for task in snapshot.members_of(key).values()):
+        if any(task.status not in COMPLETED for task in snapshot.members_of(key).values()):
             yield gang
 
 

@@ -9,12 +9,11 @@ from phalanx.dialects import schema
 from phalanx.dialects.pods import pod_request
 from phalanx.dialects.supporting import resource_quota
 from phalanx.errors import Forbidden, SnapshotError
-from phalanx.model.kinds import Document, kind_of
+from phalanx.model.kinds import RESOURCE_QUOTA, Document
 from phalanx.model.quota import ResourceQuota, plain_name, unit_name
 from phalanx.model.resources import CPU, MEMORY, Resources, quantity_text, scale_of
 from phalanx.store.completion import ClusterObjects
 
-QUOTA = kind_of({"apiVersion": "v1", "kind": "ResourceQuota"})
 PODS = ("pods", "count/pods")
 LIMITS, REQUESTS = "limits", "requests"
 MUST_BE_SAID = {
@@ -47,7 +46,7 @@ class QuotaAdmission:
                 self._taken[quota.key, name] = self._taken.get((quota.key, name), 0) + uses.get(name, 0)
 
     def _quotas(self, namespace: str) -> Iterator[ResourceQuota]:
-        for document in self._objects.within(QUOTA, namespace):
+        for document in self._objects.within(RESOURCE_QUOTA, namespace):
             try:
                 yield resource_quota(msgspec.convert(document, schema.QuotaRead))
             except (msgspec.ValidationError, SnapshotError):

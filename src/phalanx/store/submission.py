@@ -8,14 +8,14 @@ Nothing is written anywhere: the controllers run on a store in memory that holds
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from phalanx.controllers.builtin import ControllerSettings, grouping_controllers
 from phalanx.controllers.controller import Controller
 from phalanx.controllers.grouper.group_spec import TOP_OWNER
 from phalanx.controllers.jobflow import JobFlowController
-from phalanx.controllers.objects import annotations_of, inside
+from phalanx.controllers.objects import annotations_of, controller_of, inside
 from phalanx.controllers.owner_pods.controller import OwnerPods, with_defaults
 from phalanx.controllers.owner_pods.pod_claims import PodClaims
 from phalanx.controllers.volcano_job.controller import VolcanoJobController
@@ -23,14 +23,28 @@ from phalanx.controllers.volcano_job.plugins.plugin import KeyPair
 from phalanx.dialects.cluster import ObjectCluster, describe
 from phalanx.dialects.group_references import named_groups
 from phalanx.errors import ClusterError, SnapshotError
-from phalanx.model.kinds import GROUP_KINDS, POD, STORAGE_CLASS, VOLUME_CLAIM, WORKLOADS, Document, Kind, kind_of, object_key
+from phalanx.model.kinds import (
+    GROUP_KINDS,
+    LIMIT_RANGE,
+    POD,
+    RESOURCE_QUOTA,
+    STORAGE_CLASS,
+    VOLUME_CLAIM,
+    WORKLOADS,
+    Document,
+    Kind,
+    kind_of,
+    object_key,
+)
 from phalanx.model.task import DEFAULT_SCHEDULER, GangKey, TaskKey
 from phalanx.model.task_status import ENDED
 from phalanx.store import apply
 from phalanx.store.completion import completed, known_kind
-from phalanx.store.quota_admission import QUOTA, QuotaAdmission
+from phalanx.store.limit_ranges import refuse_by_limit_ranges
+from phalanx.store.quota_admission import QuotaAdmission
 from phalanx.store.reconciliation import Place, Reconciliation, refuse_outlines
 from phalanx.store.submission_surroundings import owner_uids, store_around
+from phalanx.store.workload_rules import refuse_workload
 
 WAITS_FOR_CONSUMER = "WaitForFirstConsumer"
 NO_KEYS = KeyPair("", "")
@@ -53,21 +67,33 @@ class Submission:
     """Objects that the API server would not take, as "Pod ml/train-0", each with its answer; the same form as `Intake.refused`."""
     problems: Sequence[str] = ()
     """Sentences about what is not known, or is made later: they do not keep the session from deciding on the rest."""
+    sources: Mapping[GangKey, str] = field(default_factory=dict)
+    """What was submitted that a gang comes from, as "Job ml/train"; nothing for a gang whose group was submitted itself."""
 
 
 def submitted(
-    new: Sequence[Document], existing: Iterable[Document], settings: ControllerSettings | None = None, *, now: float
-) -> Submission:
+    new: Sequence[Document], existing: Iterable[Document], settings: ControllerSettings | None = None, *, now: float,
+    namespace: str = "default",
+) -> Submission:  # fmt: skip
     """Return what would come of submitting documents to a cluster with these objects, as `kubectl apply -f` would.
 
     `new` are manifests as they were written, and `existing` is everything in the cluster, complete and grouped; both are only
     read. `settings` say whose pods are grouped and how, as for `grouping_controllers`. The new objects are completed as the API
-    server would, operators that are not ours are stood in for (`controllers/owner_pods`), and all pods get their groups.
+    server would, in this namespace if they name none, operators that are not ours are stood in for (`controllers/owner_pods`), and
+    all pods get their groups.
 
     Volcano's Jobs get their pods at once, though their group is admitted by the session that decides on them: on a cluster the
     pods follow the admission, and are decided on in the session after it.
     """
-    return _Submitting(new, existing, settings or ControllerSettings(), now).result()
+    placed = [_in_namespace(document, namespace) for document in new]
+    return _Submitting(placed, existing, settings or ControllerSettings(), now).result()
+
+
+def _in_namespace(document: Document, namespace: str) -> Document:
+    kind, meta = known_kind(document), document.get("metadata")
+    if kind is None or not kind.is_namespaced or not isinstance(meta, Mapping) or meta.get("namespace"):
+        return document
+    return {**document, "metadata": {**meta, "namespace": namespace}}
 
 
 class _Submitting:
@@ -94,7 +120,8 @@ class _Submitting:
         gangs = dict.fromkeys((*(gang_of[key] for key in (*new, *gang_of) if key in gang_of), *_groups(self._new)))
         problems = dict.fromkeys((*self._problems, *self._run.problems, *self._doubts(documents, gang_of)))
         return Submission(
-            documents, list(self._run.removed()), list(gangs), new, list(self._run.refused.items()), list(problems)
+            documents, list(self._run.removed()), list(gangs), new, list(self._run.refused.items()), list(problems),
+            self._sources(gang_of),
         )  # fmt: skip
 
     def _doubts(self, documents: Sequence[Document], gang_of: Mapping[TaskKey, GangKey]) -> Iterator[str]:
@@ -126,6 +153,7 @@ class _Submitting:
     def _submit(self, document: Document) -> None:
         kind = kind_of(document)
         try:
+            refuse_workload(kind, document)
             wanted = self._owned(with_defaults(apply.wanted(kind, self._named(kind, document), "default")))
         except ClusterError as problem:
             self._run.refused.setdefault(describe(document), str(problem))
@@ -155,14 +183,12 @@ class _Submitting:
         return {**document, "metadata": {**meta, "name": f"{stem}{number:05d}"}}
 
     def _changed(self, kind: Kind, wanted: Document, live: Document) -> Document | None:
-        """Change an object that is there, as applying a manifest does.
-
-        kubectl merges the containers of a pod one by one, so that what the API server has written into them stays.
-        """
+        """Change an object that is there, as applying a manifest does."""
         place = str(wanted["metadata"].get("namespace") or ""), str(wanted["metadata"]["name"])
         try:
-            patch = apply.change(completed(kind, wanted, self._store) if kind is POD else wanted, live)
-            self._problems[f"{describe(wanted)}: is there already, and {_changes(patch)}; its pods stay as they are"] = None
+            patch = apply.change(wanted, live)
+            after = "" if kind is POD else "; its pods stay as they are"
+            self._problems[f"{describe(wanted)}: is there already, and {_changes(patch)}{after}"] = None
             changed = self._store.patch(kind, *place, patch) if patch else live
         except ClusterError as problem:
             self._run.refused[describe(wanted)] = str(problem)
@@ -171,9 +197,11 @@ class _Submitting:
         return changed
 
     def _refuse(self, document: Document) -> None:
-        """Raise if a quota has no room for a pod."""
-        if document["kind"] == POD.kind and self._store.has_any(QUOTA):
-            self._quotas.admit(completed(POD, document, self._store))
+        """Raise if LimitRanges do not allow a pod, or a quota has no room for it."""
+        if document["kind"] == POD.kind and (self._store.has_any(RESOURCE_QUOTA) or self._store.has_any(LIMIT_RANGE)):
+            pod = completed(POD, document, self._store)
+            refuse_by_limit_ranges(pod, self._store)
+            self._quotas.admit(pod)
 
     # --- what came of it -----------------------------------------------------------------------------------------------
 
@@ -185,6 +213,25 @@ class _Submitting:
                 cluster.put(document)
         tasks = {key: cluster.state.task(key) for key in (TaskKey(object_key(pod)) for pod in pods)}
         return {key: task.gang for key, task in tasks.items() if task is not None and task.gang is not None}
+
+    def _sources(self, gang_of: Mapping[TaskKey, GangKey]) -> dict[GangKey, str]:
+        """Return the topmost owner of the first pod of each gang, or the pod; a group that was submitted stands for itself."""
+        given = set(_groups(self._new))
+        firsts: dict[GangKey, TaskKey] = {}
+        for pod, gang in gang_of.items():
+            firsts.setdefault(gang, pod)
+        return {gang: self._source(pod) for gang, pod in firsts.items() if gang not in given}
+
+    def _source(self, pod: TaskKey) -> str:
+        namespace, _, name = str(pod).partition("/")
+        found = self._store.get(POD, namespace, name)
+        while (above := controller_of(found)) is not None:
+            kind = known_kind(above)
+            owner = None if kind is None else self._store.find(kind, namespace, str(above.get("name") or ""))
+            if owner is None:
+                break
+            found = owner
+        return describe(found)
 
     def _groups_of(self, pods: Iterable[Document]) -> list[Document]:
         places = {(str(pod["metadata"]["namespace"]), name) for pod in pods for name in named_groups(pod).values()}

@@ -13,6 +13,7 @@ from phalanx.model.kinds import (
     NAMESPACE,
     POD,
     PRIORITY,
+    RESOURCE_QUOTA,
     RUNTIME_CLASS,
     SILENT,
     STORAGE_CLASS,
@@ -22,10 +23,9 @@ from phalanx.model.kinds import (
 )
 from phalanx.store.completion import known_kind
 from phalanx.store.memory import MemoryStore
-from phalanx.store.quota_admission import QUOTA
 
 CLUSTER_WIDE = frozenset({NAMESPACE, PRIORITY, RUNTIME_CLASS, STORAGE_CLASS})
-LISTED = CLUSTER_WIDE | {LIMIT_RANGE, QUOTA}
+LISTED = CLUSTER_WIDE | {LIMIT_RANGE, RESOURCE_QUOTA}
 """Kinds of which all objects are read, not single ones by their names."""
 FIRST_NUMBER = 1 << 44
 """Uids that are given out to new objects begin here, far from those of an embedded cluster."""

@@ -24,7 +24,7 @@ NOT_UNDERSTOOD = (TypeError, AttributeError)
 def refuse_values(kind: Kind, document: Document) -> None:
     """Raise if a pod, a node or the pods of a Volcano Job have a value that the API server does not take."""
     if kind is POD:
-        found = _pod_faults(document.get("spec") or {}, "spec")
+        found = pod_faults(document.get("spec") or {}, "spec")
     elif kind is VOLCANO_JOB:  # refused whole, as by Volcano: its controller would try to create the pods for ever
         found = _job_faults(document.get("spec") or {})
     elif kind is NODE:
@@ -41,10 +41,11 @@ def refuse_values(kind: Kind, document: Document) -> None:
 
 def _job_faults(spec: Document) -> Iterator[str]:
     for place, task in enumerate(spec.get("tasks") or ()):
-        yield from _pod_faults((task.get("template") or {}).get("spec") or {}, f"spec.tasks[{place}].template.spec")
+        yield from pod_faults((task.get("template") or {}).get("spec") or {}, f"spec.tasks[{place}].template.spec")
 
 
-def _pod_faults(spec: Document, path: str) -> Iterator[str]:
+def pod_faults(spec: Document, path: str) -> Iterator[str]:
+    """Yield what is wrong with the values of a pod, or of a template of pods."""
     for group in CONTAINERS:
         for place, container in enumerate(spec.get(group) or ()):
             resources = container.get("resources") or {}
@@ -69,9 +70,15 @@ def _effects(items: Any, path: str) -> Iterator[str]:  # Any: as found in the ob
 
 def _parts(amounts: Any, path: str) -> Iterator[str]:  # Any: as found in the object
     for name, amount in amounts.items() if isinstance(amounts, Mapping) else ():
-        if "/" in name and not _is_whole(name, str(amount)):
+        if _is_negative(str(amount)):
+            yield f'{path}[{name}]: Invalid value: "{amount}": must be greater than or equal to 0'
+        elif "/" in name and not _is_whole(name, str(amount)):
             hint = GPU_HINT if name.endswith("/gpu") and path.startswith("spec.") else ""
             yield f'{path}[{name}]: Invalid value: "{amount}": must be an integer{hint}'
+
+
+def _is_negative(amount: str) -> bool:
+    return amount.startswith("-") and amount.strip("-0.") != ""
 
 
 @lru_cache(maxsize=4096)

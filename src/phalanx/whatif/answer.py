@@ -23,10 +23,15 @@ class WhatIf:
     changes: Sequence[Change] = ()
     others: Sequence[GangDifference] = ()
     """What else the changes change."""
+    idle: Sequence[Change] = ()
+    """Changes that leave everything as it is."""
 
     def document(self) -> dict[str, Any]:
         """Return it as plain data, to be added to the explanation of the gang."""
-        asked = {"if": [change.text for change in self.changes], "others": [found.document() for found in self.others]}
+        asked = {
+            "if": [change.text for change in self.changes], "ifAlready": [change.text for change in self.idle],
+            "others": [found.document() for found in self.others],
+        }  # fmt: skip
         return {**(asked if self.changes else {}), "wouldStart": self.findings.document()}
 
 
@@ -37,10 +42,10 @@ def found_remedies(cluster: TrialCluster, gang: str, trial: Trial, *, clock: Clo
 
 def what_if(cluster: TrialCluster, gang: str, changes: Sequence[Change], *, clock: Clock, budget_seconds: float) -> WhatIf:
     """Decide about a gang as if some changes had been made; look as long as allowed for what would start it."""
-    before = cluster.decide() if changes else None
+    before, idle = cluster.decide() if changes else None, cluster.idle_changes(changes)
     with cluster.with_changes(changes):
         trial = cluster.decide(traced=[gang])
         found = trial.explanation(gang)
         findings = found_remedies(cluster, gang, trial, clock=clock, budget_seconds=budget_seconds)
     others = [] if before is None else difference(before, trial, but=gang)
-    return WhatIf(trial, found, findings, changes, others)
+    return WhatIf(trial, found, findings, changes, others, idle)

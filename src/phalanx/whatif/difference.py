@@ -7,6 +7,7 @@ from typing import Any
 
 from phalanx.explain.gang_status import GangStatus, gang_status
 from phalanx.explain.reason_text import counted
+from phalanx.model.task import TaskKey
 from phalanx.whatif.trial_cluster import Trial, starts
 
 ABSENT, WAITS, STARTS, STOPS = "absent", "waits", "starts", "stops"
@@ -23,6 +24,8 @@ class GangDifference:
     evicted_before: int = 0
     evicted_after: int = 0
     """How many of its pods are evicted."""
+    moved: int = 0
+    """How many of its pods lose their node with a change, and wait for another."""
 
     @property
     def text(self) -> str:
@@ -36,6 +39,8 @@ class GangDifference:
         if self.evicted_after > self.evicted_before:
             rest = " and go on with the rest" if self.after == STARTS else ""
             return f"be evicted ({counted(self.evicted_after, 'pod')}){rest}"
+        if self.moved and self.after == STARTS:
+            return f"be moved ({counted(self.moved, 'pod')})"
         if self.after == self.before:
             return "not be evicted" if not self.evicted_after else f"lose only {counted(self.evicted_after, 'pod')}"
         if self.before == STOPS:
@@ -44,7 +49,14 @@ class GangDifference:
 
     def document(self) -> dict[str, Any]:
         """Return it as plain data."""
-        return {"gang": self.gang, "before": self.before, "after": self.after, "evictedPods": self.evicted_after, "text": self.text}
+        return {
+            "gang": self.gang,
+            "before": self.before,
+            "after": self.after,
+            "evictedPods": self.evicted_after,
+            "movedPods": self.moved,
+            "text": self.text,
+        }
 
 
 def difference(before: Trial, after: Trial, but: str = "") -> list[GangDifference]:
@@ -54,8 +66,9 @@ def difference(before: Trial, after: Trial, but: str = "") -> list[GangDifferenc
 
 
 def _compared(key: str, first: "_Fates", second: "_Fates") -> Iterator[GangDifference]:
-    found = GangDifference(key, first.of(key), second.of(key), first.evicted[key], second.evicted[key])
-    if (found.before, found.evicted_before) != (found.after, found.evicted_after):
+    moved = len(first.placed.get(key, set()) & second.unplaced.get(key, set()))
+    found = GangDifference(key, first.of(key), second.of(key), first.evicted[key], second.evicted[key], moved)
+    if moved or (found.before, found.evicted_before) != (found.after, found.evicted_after):
         yield found
 
 
@@ -70,6 +83,12 @@ class _Fates:
         self.evicted: Counter[str] = Counter()
         for _, decisions in parts:
             self.evicted.update(eviction.task.gang or eviction.task.key for eviction in decisions.evictions.values())
+        self.placed, self.unplaced = dict[str, set[TaskKey]](), dict[str, set[TaskKey]]()
+        """The pods of each gang that have a node before the session, and those that wait for one."""
+        for snapshot, _ in parts:
+            for gang, members in snapshot.members.items():
+                self.placed[gang] = {key for key, task in members.items() if task.node}
+                self.unplaced[gang] = members.keys() - self.placed[gang]
         for key in {outcome.state.key for _, decisions in parts for outcome in decisions.outcomes} | gated:
             self._changed[key] = _fate(trial, key)
 

@@ -10,8 +10,8 @@ import numpy as np
 from phalanx.dialects.status import placeable
 from phalanx.explain.gang_status import minimum_of
 from phalanx.explain.reading import Reading
-from phalanx.kubernetes.nodeselection import matching_nodes, selector_mask
-from phalanx.kubernetes.taints import is_tolerated
+from phalanx.kubernetes.nodeselection import allowed_nodes
+from phalanx.kubernetes.taints import closed_by_cordon, closed_by_taint, untolerated
 from phalanx.model.shape import Shape, Taint
 from phalanx.model.task_status import Status
 from phalanx.placement import Amounts, Counts, Mask
@@ -19,8 +19,6 @@ from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.snapshot import Snapshot
 from phalanx.state.verdict import FitError, Verdict, lacked_resource
 from phalanx.whatif.trial_cluster import TrialCluster
-
-HARD_EFFECTS = ("NoSchedule", "NoExecute")
 
 
 @dataclass
@@ -114,10 +112,7 @@ class Question:
     def taken_by(self, shape: Shape) -> Mask:
         """Mark the nodes that labels and taints allow to a shape, whatever room they have."""
         table = self.snapshot.nodes
-        mask = selector_mask(shape.node_selector, table) & ~table.unschedulable
-        if shape.node_terms is not None:
-            mask &= matching_nodes(shape.node_terms, table)
-        return mask & table.where_taints(lambda taints: not any(True for taint in _hard(taints) if _repels(shape, taint)))
+        return allowed_nodes(shape, table) & ~closed_by_cordon(shape, table) & ~closed_by_taint(shape, table)
 
     def places(self, shape: Shape, idle: Amounts) -> Counts:
         """Return how many members of a shape each node has room for."""
@@ -131,15 +126,6 @@ class Question:
     def repelling(self) -> list[Taint]:
         """Return the taints that keep members away, those of most nodes first."""
         counts: Counter[Taint] = Counter()
-        table = self.snapshot.nodes
-        for node in table.nodes if self.shapes else ():
-            counts.update(taint for taint in _hard(node.taints) if any(_repels(shape, taint) for shape in self.shapes))
+        for node in self.snapshot.nodes.nodes:
+            counts.update(taint for taint in node.taints if any(untolerated(shape, (taint,)) for shape in self.shapes))
         return [taint for taint, _ in counts.most_common()]
-
-
-def _hard(taints: tuple[Taint, ...]) -> Iterator[Taint]:
-    return (taint for taint in taints if taint.effect in HARD_EFFECTS)
-
-
-def _repels(shape: Shape, taint: Taint) -> bool:
-    return not is_tolerated(shape.tolerations, taint)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from phalanx.explain.tree import Explanation
 from phalanx.model.kinds import kind_of, object_key
@@ -12,7 +12,7 @@ from phalanx.whatif.answer import found_remedies
 from phalanx.whatif.difference import GangDifference, difference
 from phalanx.whatif.remedy import Findings
 from phalanx.whatif.search import Clock
-from phalanx.whatif.trial_cluster import Edit, Trial, TrialCluster
+from phalanx.whatif.trial_cluster import Change, Edit, Trial, TrialCluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,8 @@ class SubmittedGang:
     """What a session decides for a gang that is submitted."""
 
     key: str
+    source: str
+    """What was submitted that it comes from, as "Job ml/train"; empty if its group was."""
     starts: bool
     """It has its minimum, or gets it as a whole once others have left."""
     node_by_pod: dict[str, str]
@@ -38,7 +40,15 @@ class SubmittedGang:
             for item in self.evictions
         ]
         remedies = {} if self.starts else {"wouldStart": self.findings.document()}
-        return {"gang": self.key, "starts": self.starts, "nodes": self.node_by_pod, "evictions": evictions, **found, **remedies}
+        return {
+            "gang": self.key,
+            "object": self.source,
+            "starts": self.starts,
+            "nodes": self.node_by_pod,
+            "evictions": evictions,
+            **found,
+            **remedies,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +59,8 @@ class SubmissionTrial:
     others: Sequence[GangDifference]
     """What else would change."""
     submission: Submission
+    changes: Sequence[Change] = ()
+    """What is assumed to be different besides."""
 
     @property
     def starts(self) -> bool:
@@ -58,26 +70,36 @@ class SubmissionTrial:
     def document(self) -> dict[str, Any]:
         """Return it as plain data."""
         return {
-            "starts": self.starts, "gangs": [gang.document() for gang in self.gangs],
+            "starts": self.starts, **({"if": [change.text for change in self.changes]} if self.changes else {}),
+            "gangs": [gang.document() for gang in self.gangs],
             "others": [found.document() for found in self.others],
             "refused": [{"object": name, "message": text} for name, text in self.submission.refused],
             "notes": list(self.submission.problems),
         }  # fmt: skip
 
 
-def try_submission(cluster: TrialCluster, submission: Submission, *, clock: Clock, budget_seconds: float) -> SubmissionTrial:
-    """Hold a session with what is submitted, and take it back; the time is shared by all gangs that wait."""
+def try_submission(
+    cluster: TrialCluster, submission: Submission, changes: Sequence[Change] = (), *, clock: Clock, budget_seconds: float
+) -> SubmissionTrial:
+    """Hold a session with what is submitted and some changes, and take all back; the time is shared by all gangs that wait."""
     before = cluster.decide()
     keys = [str(key) for key in submission.gangs]
     deadline = clock() + budget_seconds
-    with cluster.changed(list(_edits(cluster, submission))):
+    with cluster.changed(list(_edits(cluster, submission))), cluster.with_changes(changes):
         trial = cluster.decide(traced=keys)
         gangs = []
-        for number, key in enumerate(keys):
+        for number, key in enumerate(submission.gangs):
             share = (deadline - clock()) / (len(keys) - number)
-            gangs.append(_gang(cluster, trial, key, clock, share))
+            gangs.append(_gang(cluster, trial, key, submission.sources.get(key, ""), _Search(clock, share)))
     others = [found for found in difference(before, trial) if found.gang not in keys]
-    return SubmissionTrial(gangs, others, submission)
+    return SubmissionTrial(gangs, others, submission, changes)
+
+
+class _Search(NamedTuple):
+    """How long to look for what would start a gang."""
+
+    clock: Clock
+    seconds: float
 
 
 def _edits(cluster: TrialCluster, submission: Submission) -> Iterator[Edit]:
@@ -91,11 +113,12 @@ def _edits(cluster: TrialCluster, submission: Submission) -> Iterator[Edit]:
         yield Edit(cluster.find(kind, key), document)
 
 
-def _gang(cluster: TrialCluster, trial: Trial, key: str, clock: Clock, budget_seconds: float) -> SubmittedGang:
-    does_start = trial.starts(key)
-    findings = Findings((), 0) if does_start else found_remedies(cluster, key, trial, clock=clock, budget_seconds=budget_seconds)
+def _gang(cluster: TrialCluster, trial: Trial, key: str, source: str, allowed: _Search) -> SubmittedGang:
+    does_start, findings = trial.starts(key), Findings((), 0)
+    if not does_start:
+        findings = found_remedies(cluster, key, trial, clock=allowed.clock, budget_seconds=allowed.seconds)
     evictions = [item for part in trial.parts for item in part.decisions.evictions.values() if item.preemptor == key]
-    return SubmittedGang(key, does_start, _places(trial, key), evictions, trial.explanation(key), findings)
+    return SubmittedGang(key, source, does_start, _places(trial, key), evictions, trial.explanation(key), findings)
 
 
 def _places(trial: Trial, key: str) -> dict[str, str]:

@@ -144,6 +144,11 @@ class TrialCluster:
         """The keys of all gangs."""
         return self._cluster.state.gang_keys
 
+    @property
+    def resources(self) -> Collection[str]:
+        """The names of all resources that nodes, pods or queues have."""
+        return self._cluster.snapshot(self.now).space.row_by_name.keys()
+
     def members(self, gang: str) -> list[Task]:
         """Return the pods of a gang as tasks."""
         return list(self._cluster.state.members(GangKey(gang)).values())
@@ -173,6 +178,16 @@ class TrialCluster:
             for change in changes:
                 undo.enter_context(self.changed(change.edits(self)))
             yield self
+
+    def idle_changes(self, changes: Sequence[Change]) -> list[Change]:
+        """Return the changes that leave every object as it is, made one after the other."""
+        found = []
+        with ExitStack() as undo:
+            for change in changes:
+                edits = change.edits(self)
+                found += [change] if all(edit.before == edit.after for edit in edits) else []
+                undo.enter_context(self.changed(edits))
+        return found
 
     @contextmanager
     def changed(self, edits: Sequence[Edit]) -> Iterator["TrialCluster"]:

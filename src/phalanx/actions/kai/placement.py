@@ -91,8 +91,7 @@ class Placer:
         return False
 
     def _note_domain(self, kind: Callable[..., TraceEvent], gang: GangState, part: str, subset: NodeSubset) -> None:
-        domain = subset.domain + (f" with its part {part}" if part else "")
-        self._session.trace.note(kind, gang=gang.key, domain=domain, is_trial=self._pipelines_only)
+        self._session.trace.note(kind, gang=gang.key, domain=subset.domain, part=part, is_trial=self._pipelines_only)
 
     def _place_parts(self, gang: GangState, name: str, tasks: list[TaskState], statement: Statement, nodes: Mask) -> bool:
         policies = gang.gang.subgroups

@@ -10,13 +10,13 @@ from phalanx.controllers.owner_pods import apps, batch, job_set, leader_worker_s
 from phalanx.controllers.owner_pods.children import Children, note
 from phalanx.controllers.pod_makers import MADE_ELSEWHERE, wants_pods
 from phalanx.controllers.unmade_pods import OwnerKey
+from phalanx.dialects import kueue
 from phalanx.dialects.cluster import describe
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import JOB_FLOW, POD, VOLCANO_CRON_JOB, VOLCANO_JOB, Document, Kind, kind_of
 from phalanx.model.task_status import ENDED
 
 Pair = tuple[str, str]
-KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
 
 
 def _trained(*names: str) -> dict[Pair, Callable[[Document], Children]]:
@@ -105,8 +105,8 @@ def _events(owner: Document, notes: Iterable[str]) -> Iterator[Write]:
 
 def _held_back(owner: Document) -> Iterator[str]:
     """Say that Kueue, where it runs, suspends what names one of its queues until there is quota."""
-    if KUEUE_QUEUE in labels_of(owner) and controller_of(owner) is None:
-        yield f"label {KUEUE_QUEUE}: if Kueue runs, it keeps this suspended until the queue has room; taken as admitted here"
+    if kueue.QUEUE in labels_of(owner) and controller_of(owner) is None:
+        yield f"label {kueue.QUEUE}: if Kueue runs, it keeps this suspended until the queue has room; taken as admitted here"
 
 
 def _missing(view: View, owner: Document, wanted: Iterable[Document]) -> Iterator[Write]:

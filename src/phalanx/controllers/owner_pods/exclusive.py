@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from phalanx.controllers.objects import inside, labels_of
+from phalanx.dialects.gates import REQUIRED
 from phalanx.model.kinds import Document
-
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def with_exclusive_affinity(pod: Document, *, label: str, topology: str, others: Sequence[Document] = (), **term: Any) -> Document:

@@ -8,9 +8,8 @@ from phalanx.controllers.controller import NOTHING, Create, Key, Patch, Result, 
 from phalanx.controllers.objects import inside, is_leaving, key_of
 from phalanx.controllers.owner_pods.children import child_of, note, template_in
 from phalanx.errors import SnapshotError
-from phalanx.model.kinds import POD, VOLUME_CLAIM, Document, Kind, kind_of
+from phalanx.model.kinds import CLAIM_TEMPLATE, POD, VOLUME_CLAIM, Document, Kind
 
-CLAIM_TEMPLATE = kind_of({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate"})
 POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
 
 

@@ -1,22 +1,22 @@
 """Does its queue take it? The queue and those above it, quotas and overcommitment: which number stands against which."""
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 import numpy as np
 
 from phalanx.dialects.traits import traits_of
-from phalanx.explain.gang_status import has_minimum
+from phalanx.explain.gang_status import GangStatus, gang_status, has_minimum
 from phalanx.explain.queue_figures import queue_line, queue_rows
+from phalanx.explain.queue_refusals import refusals_with_text
 from phalanx.explain.reading import Reading
 from phalanx.explain.reason_code import NOT_ADMITTED
-from phalanx.explain.reason_text import amount_text
+from phalanx.explain.reason_text import amount_text, meant, scarce_first
 from phalanx.explain.stages.valid import LEFT_OUT
 from phalanx.explain.tree import Line, Stage, StageResult
-from phalanx.explain.why import quota_refusals
-from phalanx.explain.why_kai import queue_problem, refusal_text
+from phalanx.explain.why_kai import is_told_as_kai, queue_problem, refusal_text
+from phalanx.model.listing import listed
 from phalanx.model.quota import unit_name
-from phalanx.model.resources import CPU, MEMORY, PODS, scale_of
+from phalanx.model.resources import CPU, scale_of
 from phalanx.state.gang_state import GangState
 from phalanx.state.verdict import Number, Verdict
 
@@ -50,8 +50,13 @@ def admitted(reading: Reading) -> StageResult:
 
 def _is_not_admitted(reading: Reading) -> bool:
     gang = reading.gang
-    is_tried = reading.outcome.was_tried or traits_of(gang.gang).counts_pod_sets
-    return not is_tried and bool(gang.tasks) and gang.phase in ("", "Pending") and not has_minimum(gang) and not gang.verdicts
+    return (
+        not is_told_as_kai(reading.outcome)
+        and bool(gang.tasks)
+        and gang.phase in ("", "Pending")
+        and not has_minimum(gang)
+        and not gang.verdicts
+    )
 
 
 # --- the queue itself ----------------------------------------------------------------------------------------------------
@@ -62,8 +67,7 @@ def _queue_line(reading: Reading) -> Line | None:
     gang, outcome = reading.gang, reading.outcome
     if any(verdict.reason == "QueueNotFound" for verdict in gang.verdicts) or gang.gang.queue not in _queues(reading):
         return _missing_queue(reading)
-    is_of_kai = outcome.was_tried or traits_of(gang.gang).counts_pod_sets
-    text = queue_problem(outcome, outcome.seen or reading.snapshot) if is_of_kai else ""
+    text = queue_problem(outcome, outcome.seen or reading.snapshot) if is_told_as_kai(outcome) else ""
     return Line(text, "QueueTreeInvalid", {"queue": gang.gang.queue}) if text else None
 
 
@@ -76,10 +80,9 @@ def _missing_queue(reading: Reading) -> Line:
     if not name:
         return Line(f"it names no queue; write one in {place}", "QueueNotFound")
     known = sorted(_queues(reading))
-    close = get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"create it, or write another one in {place}"
-    listed = ", ".join(known[:MOST_QUEUES]) + (f" and {len(known) - MOST_QUEUES} more" if len(known) > MOST_QUEUES else "")
-    below = (Line(f"the queues are {listed}"),) if known else ()
+    close = meant(name, known)
+    hint = f"did you mean {close!r}?" if close else f"create it, or write another one in {place}"
+    below = (Line(f"the queues are {listed(known, MOST_QUEUES)}"),) if known else ()
     return Line(f"queue {name!r} does not exist; {hint}", "QueueNotFound", {"queue": name}, below)
 
 
@@ -88,8 +91,10 @@ def _missing_queue(reading: Reading) -> Line:
 
 def _refusals(reading: Reading) -> Iterator[Line]:
     gang, said = reading.gang, set()
-    for verdict, sentence in quota_refusals(gang, reading.snapshot):
-        text = refusal_text(verdict) if verdict.reason in OF_JOBS else sentence
+    if gang_status(gang) is GangStatus.PIPELINED:
+        return  # an action that evicts came after what refused it
+    for verdict, sentence in refusals_with_text(gang, reading.snapshot):
+        text = refusal_text(verdict) or sentence
         if verdict.reason in REFUSALS and text not in said:
             said.add(text)
             yield Line(text, verdict.reason, _in_units(verdict), tuple(_details(reading, verdict)))
@@ -162,8 +167,7 @@ def _resources(gang: GangState) -> list[str]:
     """Return what the gang asks for, the scarce things first."""
     asked = {name for task in gang.tasks for name, amount in task.task.shape.request.items() if amount}
     asked |= {name for name, amount in (gang.gang.min_resources or {}).items() if amount}
-    rare = sorted(name for name in asked if name not in (CPU, MEMORY, PODS) and not name.startswith("attachable-volumes-"))
-    return [*rare, *(name for name in (CPU, MEMORY) if name in asked)]
+    return scarce_first(asked)
 
 
 def _amounts(resource: str, held: float, bounds: dict[str, float]) -> str:

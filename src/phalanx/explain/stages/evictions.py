@@ -13,7 +13,7 @@ from phalanx.explain.reading import Reading
 from phalanx.explain.reason_text import amount_text, counted
 from phalanx.explain.tree import Line, Stage, StageResult
 from phalanx.explain.why_kai import refusal_text
-from phalanx.session.trace import listed
+from phalanx.model.listing import listed
 from phalanx.session.trace_events import GangSkipped, GangStarving
 from phalanx.session.trace_searches import JobAlike, JobNotTried, NearestNode, NoVictimsFound, SparedGang
 from phalanx.state.verdict import Number, Verdict

@@ -28,7 +28,7 @@ def fits(reading: Reading) -> StageResult:
     lines = [_failed_line(found, classes) for found in failed]
     stuck = {_class(found.search.task) for found in failed}
     placed = {kind: tasks for kind, tasks in classes.items() if kind not in stuck and all(map(_has_place, tasks))}
-    lines += [_placed_line(kind, tasks) for kind, tasks in placed.items()]
+    lines += _placed_lines(placed)
     if failed:
         return StageResult(Stage.FITS, has_minimum(reading.gang), tuple(lines))
     return StageResult(Stage.FITS, True if classes and len(placed) == len(classes) else None, tuple(lines))
@@ -63,9 +63,14 @@ def _failed_line(found: FailedSearch, classes: dict[Class, list[TaskState]]) -> 
     )  # fmt: skip
 
 
-def _placed_line(kind: Class, tasks: list[TaskState]) -> Line:
-    verb = "fits" if len(tasks) == 1 else "fit"
-    return Line(f"{_who(tasks)}: {verb}", things={"tasks": len(tasks), "fitting": len(tasks)})
+def _placed_lines(placed: dict[Class, list[TaskState]]) -> Iterator[Line]:
+    """Yield a line for all tasks that read alike: each may have a claim of its own, and then a class of its own."""
+    alike: dict[tuple[str, str], list[TaskState]] = {}
+    for (role, shape), tasks in placed.items():
+        alike.setdefault((role, request_text(shape.request)), []).extend(tasks)
+    for tasks in alike.values():
+        verb = "fits" if len(tasks) == 1 else "fit"
+        yield Line(f"{_who(tasks)}: {verb}", things={"tasks": len(tasks), "fitting": len(tasks)})
 
 
 def _who(tasks: list[TaskState]) -> str:

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
+from phalanx.explain.domain_text import UNRESOLVED_TIERS
 from phalanx.explain.gang_status import has_minimum
-from phalanx.explain.no_effect import NO_EFFECT, texts_without_effect
+from phalanx.explain.no_effect import NO_EFFECT, constraints_without_effect
 from phalanx.explain.reading import Reading
+from phalanx.explain.reason_code import NO_DOMAIN
 from phalanx.explain.reason_text import as_counted, counted
 from phalanx.explain.tree import Line, Stage, StageResult
-from phalanx.explain.why import UNRESOLVED_TIERS
-from phalanx.model.gang import TopologyConstraint
+from phalanx.explain.why_kai import level_text
 from phalanx.session.trace_events import GangNotReady
 from phalanx.session.trace_searches import DomainChosen, DomainLeft, DomainRefused, NoDomain
 from phalanx.state.gang_state import GangState, SubGroupState
@@ -24,10 +25,7 @@ from phalanx.state.verdict import Number
 Scope = GangState | SubGroupState
 
 UNRESOLVED = (*UNRESOLVED_TIERS, "TopologyNotFound", "LevelNotFound")
-NO_DOMAIN = "NoDomain"
 WHOLE_CLUSTER = "the whole cluster"
-CONSTRAINT = "networkTopology"
-"""The field that sentences about constraints name."""
 MOST_DOMAINS = 5
 
 
@@ -56,7 +54,7 @@ def topology(reading: Reading) -> StageResult:
         return StageResult(Stage.TOPOLOGY, False, unresolved, is_cause=True)
     if not any(scope.topology is not None for scope in _scopes(gang)):
         return StageResult(Stage.TOPOLOGY, None)
-    ignored = tuple(Line(text, NO_EFFECT) for text in texts_without_effect(reading) if CONSTRAINT in text)
+    ignored = tuple(Line(text, NO_EFFECT) for text in constraints_without_effect(reading))
     if has_minimum(gang):
         return StageResult(Stage.TOPOLOGY, True, (*_chosen(reading), *ignored))
     attempts, ignored = _attempts(reading), (*ignored, *_mistakes(reading))
@@ -69,8 +67,8 @@ def _unresolved(reading: Reading) -> Iterator[Line]:
     """Yield the constraints that mean nothing here, with the topologies that there are."""
     for text, reason in dict.fromkeys((each.message, each.reason) for each in reading.gang.verdicts if each.reason in UNRESOLVED):
         known = sorted(reading.snapshot.surroundings.label_trees)
-        listed = f"the topologies are {', '.join(known)}" if known else "there is no topology"
-        yield Line(text, reason, {}, (Line(listed),) if reason == "TopologyNotFound" else ())
+        others = f"the topologies are {', '.join(known)}" if known else "there is no topology"
+        yield Line(text, reason, {}, (Line(others),) if reason == "TopologyNotFound" else ())
 
 
 def _mistakes(reading: Reading) -> Iterator[Line]:
@@ -85,7 +83,7 @@ def _mistakes(reading: Reading) -> Iterator[Line]:
 
 def _failed(reading: Reading, attempts: list[Attempt], ignored: tuple[Line, ...]) -> StageResult:
     best = attempts[0]
-    whole = f"sub-group {best.part}" if best.part else "it"
+    whole = f"{_one_more(reading.gang)}sub-group {best.part}" if best.part else "it"
     reached = f"{best.domain} with {best.placed} of {counted(best.needed, 'task')}"
     text = f"no {_kind(reading.gang, best.part)} has room for all of {whole}; the best is {reached}"
     things: dict[str, Number] = {"domain": best.domain, "placed": best.placed, "needed": best.needed, "domains": len(attempts)}
@@ -95,6 +93,11 @@ def _failed(reading: Reading, attempts: list[Attempt], ignored: tuple[Line, ...]
     lines = (Line(text, NO_DOMAIN, things, tuple(below)), *ignored)
     has_room_in_queue = all(task.refusal is None for task in reading.gang.tasks)
     return StageResult(Stage.TOPOLOGY, False, lines, is_cause=has_room_in_queue and _is_enough_in_all(reading, attempts))
+
+
+def _one_more(gang: GangState) -> str:
+    """Say that sub-groups before this one found a domain: how far it got is what they left."""
+    return "one more " if any(task.had_place for task in gang.tasks) else ""
 
 
 def _attempt_line(attempt: Attempt) -> Line:
@@ -126,13 +129,7 @@ def _recorded(reading: Reading) -> Iterator[Attempt]:
     domains: list[DomainRefused | DomainLeft] = [*reading.events(DomainRefused), *reading.events(DomainLeft)]
     for domain in domains:
         if domain.placed >= 0 and not domain.is_trial:  # a trial is held on a cluster without its victims
-            yield Attempt(*_parted(domain.domain), domain.placed, domain.needed)
-
-
-def _parted(domain: str) -> tuple[str, str]:
-    """Return a domain and the part of the gang that it was tried for."""
-    name, _, part = domain.partition(" with its part ")
-    return name, part
+            yield Attempt(domain.domain, domain.part, domain.placed, domain.needed)
 
 
 def _is_enough_in_all(reading: Reading, attempts: list[Attempt]) -> bool:
@@ -156,13 +153,7 @@ def _kind(gang: GangState, part: str) -> str:
         return "domain, not even the whole cluster,"
     if constraint.is_of_tiers:
         return f"HyperNode of tier {scope.allowed_tier} or narrower"
-    return f"group of nodes with one value of {constraint.label!r}" if constraint.label else _level(constraint)
-
-
-def _level(constraint: TopologyConstraint) -> str:
-    if constraint.required_level:
-        return f"domain of level {constraint.required_level!r} in topology {constraint.topology!r}"
-    return f"part of topology {constraint.topology!r}"
+    return f"group of nodes with one value of {constraint.label!r}" if constraint.label else level_text(constraint)
 
 
 def _scopes(gang: GangState) -> list[Scope]:
@@ -184,7 +175,7 @@ def _no_domain(reading: Reading) -> Iterator[Line]:
 
 
 def _chosen(reading: Reading) -> Iterator[Line]:
-    names = dict.fromkeys(event.domain for event in reading.events(DomainChosen) if not event.is_trial)
+    names = dict.fromkeys(event.where for event in reading.events(DomainChosen) if not event.is_trial)
     if reading.gang.allocated_hypernode and not names:
         names = dict.fromkeys([f"HyperNode {reading.gang.allocated_hypernode}"])
     yield from (Line(f"it is in {name}", "", {"domain": name}) for name in names if name != WHOLE_CLUSTER)

@@ -13,12 +13,13 @@ from phalanx.explain.gang_status import GangStatus, gang_status, has_minimum
 from phalanx.explain.reading import Reading
 from phalanx.explain.reason_text import counted, request_text
 from phalanx.explain.tree import Line, Stage, StageResult
+from phalanx.model.listing import listed
 from phalanx.model.queue import ROOT
 from phalanx.model.resources import PODS, Resources, add
 from phalanx.model.task_status import Status
 from phalanx.placement import Amounts
+from phalanx.placement.fit import fits
 from phalanx.session.amounts import figure_text
-from phalanx.session.trace import listed
 from phalanx.session.trace_events import GangAhead, GangsAhead, GangTried
 from phalanx.session.trace_searches import JobTried
 from phalanx.state.gang_state import GangState, TaskState
@@ -192,12 +193,10 @@ def _would_fit(reading: Reading) -> bool:
 def _takes(room: Amounts, task: TaskState, reading: Reading) -> bool:
     """Take room for a task on the first node that has it; tell whether one has."""
     request = request_of(task.task.shape.request, reading.snapshot.space)
-    fits = np.ones(room.shape[1], dtype=np.bool_)
-    for row, amount in request.rows:
-        fits &= room[row] >= amount
-    if isinstance(task.error, FitError) and task.error.final is not None and len(task.error.final) == len(fits):
-        fits &= ~task.error.final
-    nodes = np.flatnonzero(fits)
+    suitable = fits(room, request)
+    if isinstance(task.error, FitError) and task.error.final is not None and len(task.error.final) == len(suitable):
+        suitable &= ~task.error.final
+    nodes = np.flatnonzero(suitable)
     if not len(nodes):
         return False
     room[:, nodes[0]] -= request.amounts

@@ -9,7 +9,7 @@ from phalanx.dialects.status import is_finished
 from phalanx.dialects.traits import traits_of
 from phalanx.explain.gang_status import admission_refusals, has_minimum, is_empty, minimum_of
 from phalanx.explain.held_back import other_schedulers
-from phalanx.explain.no_effect import NO_EFFECT, texts_without_effect
+from phalanx.explain.no_effect import NO_EFFECT, members_without_effect
 from phalanx.explain.reading import Owner, Reading
 from phalanx.explain.reason_code import GATED, NO_PODS, OTHER_SCHEDULER
 from phalanx.explain.reason_text import as_counted, counted, gates_text, no_pods
@@ -17,6 +17,7 @@ from phalanx.explain.tree import Line, Stage, StageResult
 from phalanx.explain.why_kai import strays
 from phalanx.kai.podsets import can_be_whole, pod_sets
 from phalanx.model.kinds import split_key
+from phalanx.model.listing import listed
 from phalanx.model.task import Task
 from phalanx.model.task_status import VALID, Status
 from phalanx.session.isolation import SCHEDULER_FAULT
@@ -27,7 +28,7 @@ from phalanx.state.verdict import Number
 TOO_FEW, GROUP_NOT_FOUND = "NotEnoughTasks", "GroupNotFound"
 LEFT_OUT = ("Invalid", "SeveralSchedulers", SCHEDULER_FAULT, "NoShard", "BackedOff")
 """Verdicts of gangs that no session looks at until somebody mends an object."""
-MOST_NAMES = 5
+MOST_STRAYS = 5
 MOST_PARTS = 8
 LOST = {Status.FAILED: "failed", Status.RELEASING: "being deleted", Status.UNKNOWN: "in an unknown state"}
 NUMBERED = re.compile(r"(.*-)(\d+)")
@@ -103,9 +104,9 @@ def _members(reading: Reading) -> Iterator[Line]:
     short = [line for line in parts if line.code]
     yield from [count, *short, *held] if is_short else [*short, *held, count]
     yield from [line for line in parts if not line.code][:MOST_PARTS]
-    yield from (Line(text, NO_EFFECT) for text in texts_without_effect(reading) if "networkTopology" not in text)
+    yield from (Line(text, NO_EFFECT) for text in members_without_effect(reading))
     if traits_of(gang.gang).counts_pod_sets:
-        yield from (Line(text, "StrayPod") for text in list(strays(gang))[:MOST_NAMES])
+        yield from (Line(text, "StrayPod") for text in list(strays(gang))[:MOST_STRAYS])
 
 
 def _count_text(gang: GangState, missing: int) -> str:
@@ -118,10 +119,7 @@ def _count_text(gang: GangState, missing: int) -> str:
 
 
 def _names(names: Sequence[str]) -> str:
-    if not names:
-        return ""
-    more = len(names) - MOST_NAMES
-    return f": {', '.join(names[:MOST_NAMES])}" + (f" and {more} more" if more > 0 else "")
+    return f": {listed(names)}" if names else ""
 
 
 def _missing_names(gang: GangState, missing: int) -> list[str]:
@@ -167,8 +165,7 @@ def _held_back(gang: GangState, ours: frozenset[str]) -> Iterator[Line]:
 
 def _who(tasks: Sequence[TaskState]) -> str:
     names = sorted((task.task.name for task in tasks), key=as_counted)
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return f"{counted(len(names), 'pod')} ({', '.join(names[:MOST_NAMES])}{more}) {'is' if len(names) == 1 else 'are'}"
+    return f"{counted(len(names), 'pod')} ({listed(names)}) {'is' if len(names) == 1 else 'are'}"
 
 
 # --- roles and sub-groups ------------------------------------------------------------------------------------------------

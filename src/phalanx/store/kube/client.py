@@ -40,7 +40,6 @@ FREE = frozenset({EVENT, kind_at("coordination.k8s.io", "leases")})
 NOT_SENT = "not sent: another scheduler may have taken over"
 LONGEST_LINE = 4 << 20
 """A watch sends one object per line; etcd takes none above 1.5 MB."""
-BRIEF = aiohttp.ClientTimeout(total=ANSWER_SECONDS, sock_connect=CONNECT_SECONDS)
 T = TypeVar("T")
 ENDLESS = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENCE_SECONDS)
 
@@ -49,16 +48,19 @@ class Client:
     """One API server; use it in ``async with``."""
 
     def __init__(
-        self, server: str, *, credentials: Credentials | None = None, server_name: str = "", is_frugal: bool = False
-    ) -> None:
+        self, server: str, *, credentials: Credentials | None = None, server_name: str = "", is_frugal: bool = False,
+        answer_seconds: float = ANSWER_SECONDS,
+    ) -> None:  # fmt: skip
         """Name the server by its URL, who asks, and the name in the server's certificate if it is not that of the URL.
 
-        A frugal client decodes only the fields of objects that the scheduler and its controllers need.
+        A frugal client decodes only the fields of objects that the scheduler and its controllers need. A request that is not
+        answered as a whole after `answer_seconds` fails; watches go on.
         """
         self.server, self._is_frugal = server.rstrip("/"), is_frugal
         self.credentials = credentials or FixedCredentials()
         self._server_name = server_name or None
         self._session: aiohttp.ClientSession | None = None
+        self._answer_seconds = answer_seconds
         self.served: Mapping[Kind, Kind] = {}
         """Kinds that are served in another version than that of `model.kinds`, or without a status subresource."""
         self.may_write: Callable[[], bool] = lambda: True
@@ -72,10 +74,15 @@ class Client:
         """The server's clock at its last answer, in seconds since 1970."""
         return parsedate_to_datetime(self._date).timestamp() if self._date else 0.0
 
+    @property
+    def patience(self) -> str:
+        """For how long an answer is waited for, as a clause."""
+        return f"waited for {self._answer_seconds:g} s"
+
     async def __aenter__(self) -> Self:
         """Open the connections."""
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0), timeout=BRIEF, read_bufsize=LONGEST_LINE, trust_env=False,
+            connector=aiohttp.TCPConnector(limit=0), read_bufsize=LONGEST_LINE, trust_env=False,
             trace_configs=[self._fence()],
         )  # fmt: skip
         return self
@@ -259,20 +266,21 @@ class Client:
 
     def _open(
         self, method: str, path: str, query: Mapping[str, str], body: Any = None, form: str = "application/json",
-        timeout: aiohttp.ClientTimeout = BRIEF, *, is_fenced: bool = True,
+        timeout: aiohttp.ClientTimeout | None = None, *, is_fenced: bool = True,
     ) -> "_PendingAnswer":  # fmt: skip
         session = self._session
         assert session is not None, "use the client in 'async with'"
         data = None if body is None else msgspec.json.encode(body)
         asked = urlencode({key: value for key, value in query.items() if value})
         url = URL(f"{self.server}{path}?{asked}" if asked else f"{self.server}{path}", encoded=True)
+        patience = timeout or aiohttp.ClientTimeout(total=self._answer_seconds, sock_connect=CONNECT_SECONDS)
         own = {"Accept": "application/json", **({"Content-Type": form} if data is not None else {})}
 
         def request(credential: Credential) -> Any:  # Any: aiohttp's type of it is private
             tls = True if credential.tls is None else credential.tls
             return session.request(
                 method, url, data=data, headers={**own, **credential.headers},
-                ssl=tls, server_hostname=self._server_name, timeout=timeout,
+                ssl=tls, server_hostname=self._server_name, timeout=patience,
                 trace_request_ctx=is_fenced and method != "GET",
             )  # fmt: skip
 
@@ -350,6 +358,8 @@ class _PendingAnswer:
             raise self._unreachable(problem) from problem
 
     def _unreachable(self, problem: Exception) -> Unreachable:
+        if isinstance(problem, TimeoutError) and not isinstance(problem, aiohttp.ConnectionTimeoutError):
+            return Unreachable(f"{self._client.server} does not answer; {self._client.patience}")
         cause = problem.os_error if isinstance(problem, aiohttp.ClientConnectorError) else problem  # without our own TLS objects
         return Unreachable(f"no cluster at {self._client.server}: {str(cause) or type(cause).__name__}")
 

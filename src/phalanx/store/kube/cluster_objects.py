@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from phalanx.errors import Busy, ClusterError, Forbidden, Gone, Missing, NotAllowed, Unauthorized
+from phalanx.errors import Busy, ClusterError, Forbidden, Gone, Missing, NotAllowed, Unauthorized, Unreachable
 from phalanx.manifests.permissions import kinds_listed
 from phalanx.model.kinds import KINDS, NODE, POD, Kind
 from phalanx.store.kube.client import Client
@@ -89,6 +89,8 @@ class _Reading:
             self.problems[kind] = problem
         finally:
             self._has_begun.set()
+        if isinstance(self.problems.get(kind), Unreachable):
+            await self._client.version()  # if the server is gone, and not this kind alone, this says so: half a cluster is none
 
     async def _read_patiently(self, kind: Kind) -> None:
         """List a kind; begin again when the server is busy, or no longer knows the version of the first page."""

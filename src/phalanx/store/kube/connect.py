@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from phalanx.errors import ConfigError
-from phalanx.store.kube.client import Client
+from phalanx.store.kube.client import ANSWER_SECONDS, Client
 from phalanx.store.kube.credentials import Credentials, FixedCredentials, TokenFileCredentials, basic, bearer
 from phalanx.store.kube.exec_credentials import ExecCredentials, ExecPlugin
 from phalanx.store.kube.kubeconfig import ChosenContext, KubeconfigUser, choose
@@ -31,9 +31,12 @@ class ClusterAccess:
     namespace: str = "default"
     """The default namespace."""
 
-    def client(self, *, is_frugal: bool = False) -> Client:
+    def client(self, *, is_frugal: bool = False, answer_seconds: float = ANSWER_SECONDS) -> Client:
         """Return a client of the server; use it in ``async with``."""
-        return Client(self.server, credentials=self.credentials, server_name=self.server_name, is_frugal=is_frugal)
+        return Client(
+            self.server, credentials=self.credentials, server_name=self.server_name, is_frugal=is_frugal,
+            answer_seconds=answer_seconds,
+        )  # fmt: skip
 
 
 def access(kubeconfig: str = "", context: str = "", environment: Environment = os.environ) -> ClusterAccess:

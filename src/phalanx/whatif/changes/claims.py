@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from phalanx.dialects.supporting import BOUND
 from phalanx.model.kinds import VOLUME_CLAIM, Document, split_key
-from phalanx.whatif.changes.budgets import found_in, namespaced
-from phalanx.whatif.changes.object_change import ObjectChange, edited, part
+from phalanx.whatif.changes.object_change import ObjectChange, edited, found_in, namespaced, part
 from phalanx.whatif.trial_cluster import Edit, TrialCluster
 
 
@@ -21,9 +20,7 @@ class ClaimChange(ObjectChange):
         if self.value == "bound":
             claim = cluster.find(VOLUME_CLAIM, namespaced(self.name))
             return [Edit(None, self._volume(claim or {})), Edit(claim, self._bound(claim))]
-        if self.value != "gone":
-            raise self.unknown_state()
-        return [Edit(found_in(cluster, self, VOLUME_CLAIM), None)]
+        return self.gone(found_in(cluster, self, VOLUME_CLAIM))
 
     @property
     def _volume_name(self) -> str:

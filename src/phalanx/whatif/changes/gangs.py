@@ -4,17 +4,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from phalanx.dialects.pods import ROLE
-from phalanx.model.kinds import GROUP_BY_DIALECT, Document
-from phalanx.whatif.changes.budgets import namespaced
-from phalanx.whatif.changes.group_fields import GangTrial, min_member, min_resources, priority, queue, topology
+from phalanx.model.kinds import GROUP_BY_DIALECT, Document, object_key
+from phalanx.whatif.changes.group_fields import LEVEL, TIER, GangTrial, min_member, min_resources, priority, queue, topology
 from phalanx.whatif.changes.nodes import waiting_again
-from phalanx.whatif.changes.object_change import ObjectChange, edited
-from phalanx.whatif.changes.pod_specs import POD_FIELDS, preemptable
-from phalanx.whatif.changes.pods import waits
+from phalanx.whatif.changes.object_change import ObjectChange, close_to, edited, namespaced
+from phalanx.whatif.changes.pod_specs import POD_FIELDS, preemptable, waits
 from phalanx.whatif.trial_cluster import Edit, TrialCluster
 
 MOST_PODS = 10_000
-TIER, LEVEL = "highestTierAllowed", "requiredTopologyLevel"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +32,7 @@ class GangChange(ObjectChange):
             return GROUP_FIELDS[self.field](trial)
         if self.field in POD_FIELDS:
             return self._pods_changed(trial)
-        if self.value != "gone":
-            raise self.unknown_state()
-        return [Edit(document, None) for document in (*trial.pods, *trial.groups)]
+        return self.gone(*trial.pods, *trial.groups)
 
     def _trial(self, cluster: TrialCluster) -> GangTrial:
         key = namespaced(self.name)
@@ -53,6 +48,9 @@ class GangChange(ObjectChange):
         pods = [pod for pod in trial.pods if waits(pod)]
         if not pods:
             raise self.refuse("no pod of it waits, and only a pod that waits can ask for something else")
+        problem = self.unknown_resource(trial.cluster) if self.field == "requests" else None
+        if problem is not None:
+            raise problem
         edit = POD_FIELDS[self.field][1]
         found = [Edit(pod, edit(pod, self)) for pod in pods]
         return [*found, *trial.with_requests(self)] if self.field == "requests" else found
@@ -74,7 +72,7 @@ def _more_pods(trial: GangTrial) -> list[Edit]:
     change = trial.change
     count = change.value.removeprefix("+")
     if not change.value.startswith("+") or not count.isdecimal() or not 0 < int(count) <= MOST_PODS:
-        raise change.refuse("how many more pods? write for example '+2'")
+        raise change.refuse(f"how many more pods, {MOST_PODS} at most? write for example '+2'")
     like = _pod_like(trial)
     return [Edit(None, pod) for pod in _copies(like, int(count), {pod["metadata"]["name"] for pod in trial.pods})]
 
@@ -82,15 +80,14 @@ def _more_pods(trial: GangTrial) -> list[Edit]:
 def _pod_like(trial: GangTrial) -> Document:
     role = trial.change.key
     roles = {str(task.key): task.role for task in trial.cluster.members(trial.gang.key)}
-    alike = [pod for pod in trial.pods if not role or roles.get(_key(pod)) == role]
+    alike = [pod for pod in trial.pods if not role or roles.get(object_key(pod)) == role]
     if not alike and not trial.pods:
         raise trial.change.refuse("it has no pod that others could be like")
+    if not alike and role not in trial.gang.role_minima:
+        known = {*trial.gang.role_minima, *filter(None, roles.values())}
+        raise trial.change.refuse(f"it has no role {role!r}; {close_to(role, known, 'roles')}")
     waiting = sorted(alike or trial.pods, key=lambda pod: (not waits(pod), pod["metadata"]["name"]))
     return waiting[0] if alike else edited(waiting[0], "metadata", "annotations", ROLE, to=role)
-
-
-def _key(pod: Document) -> str:
-    return f"{pod['metadata'].get('namespace') or 'default'}/{pod['metadata']['name']}"
 
 
 def _copies(pod: Document, count: int, taken: set[str]) -> Iterator[Document]:

@@ -14,11 +14,9 @@ from phalanx.model.gang import Gang
 from phalanx.model.kinds import Document
 from phalanx.model.resources import amount_of, quantity_text
 from phalanx.whatif.changes.object_change import NONE, ObjectChange, edited, part
-from phalanx.whatif.changes.pod_specs import priority_class, with_priority
+from phalanx.whatif.changes.pod_specs import priority_class, waits, with_priority
 from phalanx.whatif.trial_cluster import Edit, TrialCluster
 
-SPEC_MINIMUM = ("volcano", "kai", "coscheduling", "koordinator")
-"""Dialects whose group objects have `spec.minMember`."""
 TIER, LEVEL = "highestTierAllowed", "requiredTopologyLevel"
 
 
@@ -84,9 +82,7 @@ class GangTrial:
 
 def min_member(trial: GangTrial) -> list[Edit]:
     """Change how many members start together."""
-    count, dialect = trial.change.whole_number(), trial.gang.dialect
-    if count < 0:
-        raise trial.change.refuse(f"{count} is negative; write how many members start together")
+    count, dialect = trial.change.whole_number(trial.gang.min_member, least=0), trial.gang.dialect
     if trial.groups:
         return [_group_minimum(trial, count)]
     match dialect:
@@ -161,17 +157,13 @@ def queue(trial: GangTrial) -> list[Edit]:
 def priority(trial: GangTrial) -> list[Edit]:
     """Give a gang another priority: its group where that says it, and its pods that wait."""
     chosen, made = priority_class(trial.change, trial.cluster)
-    name, found = chosen["metadata"]["name"], [Edit(pod, with_priority(pod, chosen)) for pod in trial.pods if _waits(pod)]
+    name, found = chosen["metadata"]["name"], [Edit(pod, with_priority(pod, chosen)) for pod in trial.pods if waits(pod)]
     if trial.groups and trial.gang.dialect in ("volcano", "kai", "native"):
         group = edited(trial.group, "spec", "priorityClassName", to=name)
         if trial.gang.dialect == "native":
             group = edited(group, "spec", "priority", to=chosen["value"])
         found.append(Edit(trial.group, group))
     return [*made, *found]
-
-
-def _waits(pod: Document) -> bool:
-    return not part(pod, "spec", "nodeName")
 
 
 # --- topology ------------------------------------------------------------------------------------------------------------
@@ -188,13 +180,13 @@ def topology(trial: GangTrial, *, part_of: str) -> list[Edit]:
         if trial.gang.dialect != "volcano":
             raise trial.cannot("tiers of HyperNodes")
         found = part(trial.group, "spec", "networkTopology") or {}
-        wider = {**found, TIER: change.whole_number()}
+        wider = {**found, TIER: change.whole_number(found.get(TIER), least=0)}
         return [
             trial.edit("spec", "networkTopology", to={name: value for name, value in wider.items() if name != "highestTierName"})
         ]
     match trial.gang.dialect:
         case "kai":
-            return [trial.edit("spec", "topologyConstraint", "requiredTopologyLevel", to=change.value)]
+            return [trial.edit("spec", "topologyConstraint", LEVEL, to=change.value)]
         case "native":
             return [trial.edit("spec", "schedulingConstraints", "topology", to=[{"key": change.value}])]
         case "kueue":

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from phalanx.dialects.fresh_pods import fresh
+from phalanx.kubernetes.spread import HOSTNAME
+from phalanx.kubernetes.taints import OF_UNREADY_NODES, UNSCHEDULABLE
 from phalanx.model.kinds import HYPERNODE, KINDS, NODE, POD, RESOURCE_SLICE, Document
-from phalanx.whatif.changes.object_change import NONE, ObjectChange, edited, part
+from phalanx.whatif.changes.object_change import EFFECTS, NONE, ObjectChange, close_to, edited, part
 from phalanx.whatif.trial_cluster import Edit, TrialCluster
 
-UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
-NOT_READY = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-HOSTNAME = "kubernetes.io/hostname"
 MOST_NODES = 10_000
 NAMED_LIKE_NODES = tuple(kind for kind in KINDS if kind.kind in ("CSINode", "Numatopology"))
 """Objects that describe the node of their name."""
@@ -58,13 +57,15 @@ class NodeChange(ObjectChange):
         found = cluster.find(NODE, name)
         if found is None:
             names = (item["metadata"]["name"] for item in cluster.all_of(NODE))
-            raise NodeChange(name, value=self.value).unknown(names)
+            if name == self.name:
+                raise self.unknown(names)
+            raise self.refuse(f"there is no node {name!r}; {close_to(name, names, 'there are')}")
         return found
 
     def _count(self) -> int:
         text = self.name.removeprefix("+")
         if not text.isdecimal() or not 0 < int(text) <= MOST_NODES:
-            raise self.refuse(f"how many more nodes? write for example 'node/+2={self.value}'")
+            raise self.refuse(f"how many more nodes, {MOST_NODES} at most? write for example 'node/+2={self.value}'")
         return int(text)
 
     def _edited(self, node: Document) -> Document:
@@ -73,25 +74,33 @@ class NodeChange(ObjectChange):
         if self.field == "labels":
             return edited(node, "metadata", "labels", self.key, to=None if self.value == NONE else self.value)
         if self.field == "taints":
-            return _without_taints(node, self.key) if self.value == NONE else _with_taint(node, self.key, self.value)
+            return self._tainted(node)
         amount = self.quantity(part(node, "status", "allocatable", self.key))
         found = edited(node, "status", "allocatable", self.key, to=amount)
         return edited(found, "status", "capacity", self.key, to=amount) if part(node, "status", "capacity") else found
+
+    def _tainted(self, node: Document) -> Document:
+        if self.value == NONE:
+            return _without_taints(node, self.key)
+        _, _, effect = self.value.partition(":")
+        if effect not in EFFECTS:
+            raise self.refuse(f"expected VALUE:EFFECT or 'none'; effects: {', '.join(EFFECTS)}")
+        return _with_taint(node, self.key, self.value)
 
 
 # --- states --------------------------------------------------------------------------------------------------------------
 
 
 def _cordoned(node: Document) -> Document:
-    return _with_taint(edited(node, "spec", "unschedulable", to=True), UNSCHEDULABLE, ":NoSchedule")
+    return _with_taint(edited(node, "spec", "unschedulable", to=True), UNSCHEDULABLE.key, ":NoSchedule")
 
 
 def _uncordoned(node: Document) -> Document:
-    return _without_taints(edited(node, "spec", "unschedulable", to=None), UNSCHEDULABLE)
+    return _without_taints(edited(node, "spec", "unschedulable", to=None), UNSCHEDULABLE.key)
 
 
 def _ready(node: Document) -> Document:
-    return _with_condition(_without_taints(node, *NOT_READY), "True")
+    return _with_condition(_without_taints(node, *OF_UNREADY_NODES), "True")
 
 
 def _with_condition(node: Document, status: str) -> Document:
@@ -107,7 +116,7 @@ def _without_taints(node: Document, *keys: str) -> Document:
 def _with_taint(node: Document, key: str, text: str) -> Document:
     value, _, effect = text.partition(":")
     others = part(_without_taints(node, key), "spec", "taints") or []
-    return edited(node, "spec", "taints", to=[*others, {"key": key, "value": value, "effect": effect or "NoSchedule"}])
+    return edited(node, "spec", "taints", to=[*others, {"key": key, "value": value, "effect": effect}])
 
 
 # --- pods that lose their node -------------------------------------------------------------------------------------------

@@ -10,13 +10,16 @@ from difflib import get_close_matches
 from typing import Any, ClassVar, Self
 
 from phalanx.errors import ConfigError, SnapshotError
-from phalanx.model.kinds import Document
+from phalanx.model.kinds import Document, Kind, object_key
+from phalanx.model.listing import listed
 from phalanx.model.resources import amount_of, quantity_text
 from phalanx.whatif.trial_cluster import Edit, TrialCluster
 
 MOST_NAMES = 8
 """Names that an error lists."""
 NONE = "none"
+EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+"""Of taints and tolerations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,12 @@ class ObjectChange:
         """Return the objects that it changes."""
         raise NotImplementedError
 
+    def gone(self, *documents: Document) -> list[Edit]:
+        """Return the objects as removed; raises where another state was typed, one that the kind does not have."""
+        if self.value != "gone":
+            raise self.unknown_state()
+        return [Edit(document, None) for document in documents]
+
     # --- errors ------------------------------------------------------------------------------------------------------
 
     def refuse(self, problem: str) -> ConfigError:
@@ -72,14 +81,37 @@ class ObjectChange:
         """Say which states an object of the kind can be in."""
         return self.refuse(f"{self.value!r} is no state of a {self.word}; write one of: {', '.join(self.states)}")
 
+    def unknown_resource(self, cluster: TrialCluster) -> ConfigError | None:
+        """Say that nothing has the resource in `key`; None where something has."""
+        known = cluster.resources
+        if not self.key or self.key in known:
+            return None
+        return self.refuse(f"nothing here has the resource {self.key!r}; {close_to(self.key, known, 'there are')}")
+
     # --- values ------------------------------------------------------------------------------------------------------
 
-    def whole_number(self) -> int:
-        """Return the value as a whole number."""
+    def whole_number(self, before: object = 0, *, least: int | None = None) -> int:
+        """Return the value as a whole number: a new one, or so many more than before."""
         try:
-            return int(self.value)
+            number = int(self.value) + (int(str(before or 0)) if self.value.startswith("+") else 0)
         except ValueError:
             raise self.refuse(f"{self.value!r} is not a whole number; write for example {self._example()}") from None
+        if least is not None and number < least:
+            raise self.refuse(f"{number} is too small; the least is {least}")
+        return number
+
+    @property
+    def is_step(self) -> bool:
+        """Tell whether the value is so much more or less than before."""
+        return self.value[:1] in ("+", "-")
+
+    def bound(self, before: object) -> str | None:
+        """Return the value as an upper bound; there is nothing to add to where there is none."""
+        if self.is_step and before is None and self.key:
+            raise self.refuse(
+                f"{self.word} {self.name!r} has no {self.field} of {self.key} that could grow; write the whole amount"
+            )
+        return self.quantity(before)
 
     def switch(self) -> bool:
         """Return the value as true or false."""
@@ -93,8 +125,7 @@ class ObjectChange:
             return None
         if not self.key:
             raise self.refuse(f"which resource? write for example {self.word}/{self.name}.{self.field}.cpu={self.value}")
-        is_step = self.value[:1] in "+-"
-        amount = self._amount(self.value) + (self._amount(before or 0) if is_step else 0)
+        amount = self._amount(self.value) + (self._amount(before or 0) if self.is_step else 0)
         return quantity_text(self.key, max(amount, 0))
 
     def _amount(self, quantity: object) -> int:
@@ -107,14 +138,26 @@ class ObjectChange:
         return repr(f"{self.word}/{self.name}.{self.field}{'.' + self.key if self.key else ''}={self.fields.get(self.field, '1')}")
 
 
+def namespaced(name: str) -> str:
+    """Return a name with its namespace, `default` where there is none."""
+    return name if "/" in name else f"default/{name}"
+
+
+def found_in(cluster: TrialCluster, change: ObjectChange, kind: Kind) -> Document:
+    """Return the object that a change is about."""
+    found = cluster.find(kind, namespaced(change.name))
+    if found is None:
+        raise change.unknown(map(object_key, cluster.all_of(kind)))
+    return found
+
+
 def close_to(word: str, known: Iterable[str], there_are: str) -> str:
     """Say which known word is meant, or which ones there are."""
     names = sorted(known)
     close = get_close_matches(word, names, n=1)
     if close:
         return f"did you mean {close[0]!r}?"
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return f"{there_are}: {', '.join(names[:MOST_NAMES]) or 'none'}{more}"
+    return f"{there_are}: {listed(names, MOST_NAMES) or 'none'}"
 
 
 def edited(document: Document, *path: str, to: Any) -> dict[str, Any]:  # Any: a part of an object

@@ -4,26 +4,37 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from phalanx.dialects.gates import REQUIRED
 from phalanx.dialects.pods import PREEMPTABLE
 from phalanx.model.kinds import PRIORITY, Document
 from phalanx.model.resources import amount_of, quantity_text
-from phalanx.whatif.changes.object_change import NONE, ObjectChange, close_to, edited, part
+from phalanx.whatif.changes.object_change import EFFECTS, NONE, ObjectChange, close_to, edited, part
 from phalanx.whatif.trial_cluster import Edit, TrialCluster
 
 TOLERATION = re.compile(r"(?P<key>[^=:]+)(?:=(?P<value>[^:]*))?(?::(?P<effect>\w+))?")
 CONTAINERS, INIT_CONTAINERS = "containers", "initContainers"
 PodEdit = Callable[[Document, ObjectChange], Document]
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+MOST_PRIORITY = 1_000_000_000
+"""The highest value of a PriorityClass that users may create."""
+
+
+def waits(pod: Document) -> bool:
+    """Tell whether a pod has no node yet; what others ask for cannot change any more."""
+    return not part(pod, "spec", "nodeName")
 
 
 def _tolerations(pod: Document, change: ObjectChange) -> Document:
-    """Tolerate one taint more: KEY=VALUE:EFFECT, KEY:EFFECT or KEY; everything for an asterisk."""
+    """Tolerate one taint more: KEY=VALUE:EFFECT, KEY:EFFECT or KEY; everything for an asterisk, nothing for `none`."""
     own = part(pod, "spec", "tolerations") or []
     if change.value == "*":
         return edited(pod, "spec", "tolerations", to=[*own, {"operator": "Exists"}])
+    if change.value == NONE:
+        return edited(pod, "spec", "tolerations", to=None)
     found = TOLERATION.fullmatch(change.value)
-    if found is None:
-        raise change.refuse("expected KEY=VALUE:EFFECT, KEY:EFFECT or KEY, such as 'dedicated=research:NoSchedule'")
+    if found is None or (found["effect"] and found["effect"] not in EFFECTS):
+        raise change.refuse(
+            f"expected KEY=VALUE:EFFECT, KEY:EFFECT or KEY, such as 'dedicated=research:NoSchedule'; effects: {', '.join(EFFECTS)}"
+        )
     rule = {"operator": "Exists"} if found["value"] is None else {"operator": "Equal", "value": found["value"]}
     effect = {"effect": found["effect"]} if found["effect"] else {}
     return edited(pod, "spec", "tolerations", to=[*own, {"key": found["key"], **rule, **effect}])
@@ -39,17 +50,20 @@ def _node_selector(pod: Document, change: ObjectChange) -> Document:
 
 def _dropped(*path: str) -> PodEdit:
     def drop(pod: Document, change: ObjectChange) -> Document:
-        if change.value != NONE:
-            raise change.refuse("it can only be dropped; write 'none'")
+        _refuse_all_but_none(change)
         return edited(pod, *path, to=None)
 
     return drop
 
 
-def _affinity(pod: Document, change: ObjectChange) -> Document:
-    """Drop what is required of nodes or of other pods: all of it, or only one of the three kinds."""
+def _refuse_all_but_none(change: ObjectChange) -> None:
     if change.value != NONE:
         raise change.refuse("it can only be dropped; write 'none'")
+
+
+def _affinity(pod: Document, change: ObjectChange) -> Document:
+    """Drop what is required of nodes or of other pods: all of it, or only one of the three kinds."""
+    _refuse_all_but_none(change)
     kinds = ("nodeAffinity", "podAffinity", "podAntiAffinity")
     if change.key and change.key not in kinds:
         raise change.refuse(f"no kind of affinity {change.key!r}; {close_to(change.key, kinds, 'kinds')}")
@@ -60,8 +74,7 @@ def _affinity(pod: Document, change: ObjectChange) -> Document:
 
 
 def _host_port(pod: Document, change: ObjectChange) -> Document:
-    if change.value != NONE:
-        raise change.refuse("a host port can only be dropped; write 'none'")
+    _refuse_all_but_none(change)
     own = part(pod, "spec", CONTAINERS) or ()
     return edited(pod, "spec", CONTAINERS, to=[_without_host_ports(item) for item in own])
 
@@ -83,7 +96,8 @@ def _preemption_policy(pod: Document, change: ObjectChange) -> Document:
     return edited(pod, "spec", "preemptionPolicy", to=change.value)
 
 
-def _preemptable(pod: Document, change: ObjectChange) -> Document:
+def preemptable(pod: Document, change: ObjectChange) -> Document:
+    """Let others take the place of a pod, or not; the same annotation says so on a group of Volcano."""
     return edited(pod, "metadata", "annotations", PREEMPTABLE, to=str(change.switch()).lower())
 
 
@@ -140,8 +154,10 @@ def priority_class(change: ObjectChange, cluster: TrialCluster) -> tuple[Documen
     try:
         value = int(change.value)
     except ValueError:
+        value = MOST_PRIORITY + 1
+    if change.value.startswith("+") or abs(value) > MOST_PRIORITY:
         hint = close_to(change.value, known, "there are")
-        raise change.refuse(f"there is no PriorityClass {change.value!r}; write a number, or a class; {hint}") from None
+        raise change.refuse(f"there is no PriorityClass {change.value!r}; write a number up to {MOST_PRIORITY}, or a class; {hint}")
     same = sorted((item for item in known.values() if item.get("value") == value), key=lambda item: str(item["metadata"]["name"]))
     if same:
         return same[0], []
@@ -169,4 +185,3 @@ POD_FIELDS: Mapping[str, tuple[str, PodEdit]] = {
     "preemptionPolicy": ("PreemptLowerPriority", _preemption_policy),
 }
 """Fields of pods that wait, each with an example of a value."""
-preemptable = _preemptable

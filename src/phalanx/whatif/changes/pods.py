@@ -2,16 +2,10 @@
 
 from dataclasses import dataclass
 
-from phalanx.model.kinds import POD, Document
-from phalanx.whatif.changes.budgets import found_in
-from phalanx.whatif.changes.object_change import ObjectChange, part
-from phalanx.whatif.changes.pod_specs import POD_FIELDS, preemptable, priority_class, with_priority
+from phalanx.model.kinds import POD
+from phalanx.whatif.changes.object_change import ObjectChange, found_in
+from phalanx.whatif.changes.pod_specs import POD_FIELDS, preemptable, priority_class, waits, with_priority
 from phalanx.whatif.trial_cluster import Edit, TrialCluster
-
-
-def waits(pod: Document) -> bool:
-    """Tell whether a pod has no node yet; what others ask for cannot change any more."""
-    return not part(pod, "spec", "nodeName")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +20,7 @@ class PodChange(ObjectChange):
         """Return the objects that it changes."""
         pod = found_in(cluster, self, POD)
         if not self.field:
-            if self.value != "gone":
-                raise self.unknown_state()
-            return [Edit(pod, None)]
+            return self.gone(pod)
         if self.field == "preemptable":
             return [Edit(pod, preemptable(pod, self))]
         if not waits(pod):

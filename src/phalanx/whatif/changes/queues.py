@@ -18,6 +18,7 @@ VOLCANO_AMOUNTS = {
 }
 KAI_AMOUNTS = ("limit", "quota")
 KAI_NAMES = {CPU: "cpu", MEMORY: "memory", GPU: "gpu", "gpu": "gpu"}
+QUEUE_STATES = ("Open", "Closed", "Closing")
 OF_BOTH = ("priority", "parent")
 
 
@@ -42,6 +43,9 @@ class QueueChange(ObjectChange):
             found = _volcano_queue(self.name)
         if found is None:
             raise self._unknown(cluster, is_kai)
+        problem = self.unknown_resource(cluster) if self.field in VOLCANO_AMOUNTS else None
+        if problem is not None:
+            raise problem
         return [Edit(cluster.find(KAI_QUEUE if is_kai else QUEUE, self.name), self._kai(found) if is_kai else self._volcano(found))]
 
     def _is_about_kai(self, cluster: TrialCluster) -> bool:
@@ -64,13 +68,9 @@ class QueueChange(ObjectChange):
                 raise self.refuse(f"queue {self.name!r} exists")
             is_kai = cluster.profile.policy.dialect == "kai"
             return [Edit(None, _kai_queue(self.name, cluster) if is_kai else _volcano_queue(self.name))]
-        if self.value != "gone":
-            if not there:
-                raise self.unknown(_names(cluster))
-            raise self.unknown_state()
         if not there:
             raise self.unknown(_names(cluster))
-        return [Edit(found, None) for found in there]
+        return self.gone(*there)
 
     # --- fields ------------------------------------------------------------------------------------------------------
 
@@ -78,25 +78,30 @@ class QueueChange(ObjectChange):
         match self.field:
             case "capability" | "deserved" | "guarantee":
                 path = VOLCANO_AMOUNTS[self.field]
-                return edited(queue, *path, self.key, to=self.quantity(part(queue, *path, self.key)))
+                before = part(queue, *path, self.key)
+                return edited(queue, *path, self.key, to=(self.bound if self.field == "capability" else self.quantity)(before))
             case "state":
+                if self.value not in QUEUE_STATES:
+                    raise self.refuse(f"{self.value!r} is no state of a queue; write one of: {', '.join(QUEUE_STATES)}")
                 return edited(queue, "status", "state", to=self.value)
             case "reclaimable":
                 return edited(queue, "spec", "reclaimable", to=self.switch())
             case "parent":
                 return edited(queue, "spec", "parent", to=self.value)
-        return edited(queue, "spec", self.field, to=self.whole_number())
+        least = 1 if self.field == "weight" else None
+        return edited(queue, "spec", self.field, to=self.whole_number(part(queue, "spec", self.field), least=least))
 
     def _kai(self, queue: Document) -> Document:
         if self.field == "parent":
             return edited(queue, "spec", "parentQueue", to=self.value)
         if self.field == "priority":
-            return edited(queue, "spec", "priority", to=self.whole_number())
+            return edited(queue, "spec", "priority", to=self.whole_number(part(queue, "spec", "priority")))
         if self.key not in KAI_NAMES:
             raise self.refuse(f"a queue of KAI bounds cpu, memory and nvidia.com/gpu, not {self.key!r}")
         name = KAI_NAMES[self.key]
         if self.field == "overQuotaWeight":
-            return edited(queue, "spec", "resources", name, "overQuotaWeight", to=self.whole_number())
+            before = part(queue, "spec", "resources", name, "overQuotaWeight")
+            return edited(queue, "spec", "resources", name, "overQuotaWeight", to=self.whole_number(before, least=0))
         return edited(queue, "spec", "resources", name, self.field, to=self._kai_amount(queue, name))
 
     def _kai_amount(self, queue: Document, name: str) -> float:
@@ -106,9 +111,9 @@ class QueueChange(ObjectChange):
         if self.value == NONE:
             return UNLIMITED
         before = part(queue, "spec", "resources", name, self.field)
-        held = 0 if before in (None, -1) else round(float(before) * unit)
+        held = None if before in (None, UNLIMITED) else quantity_text(resource, round(float(before) * unit))
         own = QueueChange(self.name, self.field, resource, self.value)
-        return amount_of(resource, own.quantity(quantity_text(resource, held))) / unit
+        return amount_of(resource, own.bound(held)) / unit
 
 
 def _names(cluster: TrialCluster) -> set[str]:

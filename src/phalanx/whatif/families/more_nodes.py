@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from phalanx.explain.reason_text import counted
+from phalanx.kubernetes.taints import OF_UNREADY_NODES, UNSCHEDULABLE
+from phalanx.model.listing import listed
 from phalanx.model.node import Node
-from phalanx.whatif.changes.nodes import NOT_READY, UNSCHEDULABLE, NodeChange
+from phalanx.whatif.changes.nodes import NodeChange
 from phalanx.whatif.families.node_offers import asked_labels
 from phalanx.whatif.families.own_pods import OF_NODE_STATE
 from phalanx.whatif.question import Question
@@ -13,7 +15,7 @@ from phalanx.whatif.remedy import Candidate, Changes
 
 MOST_NODES = 64
 """Nodes of which each has to be changed by hand."""
-CLOSED = (UNSCHEDULABLE, *NOT_READY)
+CLOSED = (UNSCHEDULABLE.key, *OF_UNREADY_NODES)
 """Taints that go when a node is uncordoned or ready."""
 MOST_KINDS = 4
 MOST_NAMED = 3
@@ -60,14 +62,12 @@ def _roomy(question: Question, nodes: Sequence[Node]) -> list[str]:
 
 def _changed(names: Sequence[str], change: Callable[[str], NodeChange], sentence: str) -> Iterator[Candidate]:
     if names:
-        yield Candidate(lambda n: sentence.format(_listed(names[:n])), lambda n: tuple(map(change, names[:n])), most=len(names))
+        yield Candidate(lambda n: sentence.format(_nodes_text(names[:n])), lambda n: tuple(map(change, names[:n])), most=len(names))
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - MOST_NAMED
-    if more > 1:
-        return f"nodes {', '.join(names[:MOST_NAMED])} and {more} more"
-    return f"node{'s' if len(names) > 1 else ''} {', '.join(names)}"
+def _nodes_text(names: Sequence[str]) -> str:
+    most = MOST_NAMED if len(names) > MOST_NAMED + 1 else len(names)
+    return f"node{'s' if len(names) > 1 else ''} {listed(names, most)}"
 
 
 def more_nodes(question: Question) -> Iterator[Candidate]:

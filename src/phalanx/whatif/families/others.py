@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from phalanx.explain.reason_text import counted
+from phalanx.explain.stages.evictions import SCOPES
 from phalanx.model.task import Task
 from phalanx.model.task_status import HOLDING
 from phalanx.placement import Counts, Mask
@@ -21,7 +22,6 @@ MOST_TRIED = 8
 """Sets of gangs of each size that are tried."""
 MOST_TOGETHER = 3
 MOST_CONSIDERED = 40
-EVICTING = ("preempt", "reclaim", "gangpreempt", "gangreclaim", "consolidation")
 MOST_BUDGETS = 4
 
 
@@ -107,7 +107,7 @@ def _size(question: Question, tasks: Sequence[Task]) -> int:
 
 
 def _evicts(question: Question) -> bool:
-    return any(action in question.reading.policy.actions for action in EVICTING)
+    return any(action in question.reading.policy.actions for action in SCOPES)
 
 
 def victims_allowed(question: Question) -> Iterator[Candidate]:

@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from phalanx.model.shape import Shape, Taint
+from phalanx.explain.parts_of_labels import taint_text
+from phalanx.model.shape import Shape
 from phalanx.model.storage import VolumeClaim
 from phalanx.state.snapshot import Surroundings
 from phalanx.whatif.changes.claims import ClaimChange
@@ -16,7 +17,6 @@ MOST_TAINTS = MOST_VALUES = 3
 OF_NODE_STATE = "node.kubernetes.io/"
 """Taints of nodes that are cordoned, not ready or short of something: nobody should tolerate them for a job."""
 OUR_SCHEDULER = "phalanx"
-WITHOUT_VOLUME = ("UnboundVolumeClaim", "VolumeClaimNotFound", "VolumeNotFound", "StorageClassNotFound", "VolumeClaimDeleted")
 
 
 def own(question: Question, field: str, value: str, key: str = "") -> GangChange:
@@ -43,21 +43,22 @@ def tolerations(question: Question) -> Iterator[Candidate]:
     """Taints tolerated that keep pods away."""
     found = [taint for taint in question.repelling() if not taint.key.startswith(OF_NODE_STATE)]
     for taint in found[:MOST_TAINTS]:
-        text = _taint_text(taint)
+        text = taint_text(taint)
         yield Candidate.fixed(f"with a toleration of {text}", own(question, "tolerations", text))
-
-
-def _taint_text(taint: Taint) -> str:
-    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
 
 
 def node_selectors(question: Question) -> Iterator[Candidate]:
     """Another value of a label that is asked for, or none; node affinity dropped."""
-    keys = {key: shape.node_selector[key] for shape in question.shapes for key in shape.node_selector}
-    for key, value in keys.items():
+    values: dict[str, set[str]] = {}
+    for shape in question.shapes:
+        for key, value in shape.node_selector.items():
+            values.setdefault(key, set()).add(value)
+    for key, asked in values.items():
+        value = min(asked)
         for other in _values(question, key, value):
             yield Candidate.fixed(f"with the node selector {key}={other}", own(question, "nodeSelector", other, key))
-        yield Candidate.fixed(f"without the node selector {key}={value}", own(question, "nodeSelector", "none", key))
+        dropped = f"{key}={value}" if len(asked) == 1 else key
+        yield Candidate.fixed(f"without the node selector {dropped}", own(question, "nodeSelector", "none", key))
     if any(shape.node_terms is not None for shape in question.shapes):
         yield Candidate.fixed("without its node affinity", own(question, "affinity", "none", "nodeAffinity"))
 
