@@ -1,4 +1,4 @@
-"""How long `explain` and the search for what would start a gang take in a large cluster, once it is loaded.
+"""How long `explain`, the search for what would start a gang, and `try` take in a large cluster, once it is loaded.
 
     python benchmarks/explain.py                               10,000 nodes, 50,000 pods; writes benchmarks/RESULTS-EXPLAIN.md
     python benchmarks/explain.py --nodes 1000 --pods 5000      another size, printed only
@@ -23,7 +23,9 @@ from phalanx.config.builtin import catalogue_of
 from phalanx.config.policies import policy_of_profile
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.session.cycle import Profile
+from phalanx.store.submission import submitted
 from phalanx.whatif.search import search
+from phalanx.whatif.submission_trial import try_submission
 from phalanx.whatif.trial_cluster import TrialCluster
 
 Document = dict[str, Any]
@@ -34,6 +36,7 @@ GANG = 10
 TOLERANT: dict[str, Any] = {"tolerations": [{"key": "dedicated", "operator": "Exists"}]}
 WAITING = 50
 NODES, PODS = 10_000, 50_000
+NOW = 1_800_000_000.0
 PAGE = Path(__file__).with_name("RESULTS-EXPLAIN.md")
 
 
@@ -140,6 +143,25 @@ def queues() -> list[Document]:
     ]
 
 
+def job() -> Document:
+    """Return a PyTorchJob that has room."""
+    worker = {"name": "pytorch", "image": "registry.example/train:1", "resources": {"limits": {"cpu": "4", GPU: "1"}}}
+    template = {"spec": {"schedulerName": "phalanx", "containers": [worker], **TOLERANT}}
+    replicas = {role: {"replicas": count, "template": template} for role, count in (("Master", 1), ("Worker", GANG))}
+    return {
+        "apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "tried", "namespace": "ml"},
+        "spec": {"pytorchReplicaSpecs": replicas},
+    }  # fmt: skip
+
+
+def measure_try(cluster: TrialCluster) -> Row:
+    """Return how long it takes to say what becomes of a job; its explanation is among that."""
+    began = process_time()
+    submission = submitted([job()], cluster.everything(), now=NOW)
+    found = try_submission(cluster, submission, clock=process_time, budget_seconds=0.0)
+    return Row("nothing: a PyTorchJob, tried", process_time() - began, 0.0, 0, ["starts" if found.starts else "waits"])
+
+
 def load(nodes: int, pods: int) -> tuple[TrialCluster, dict[str, str]]:
     """Return the cluster, and a waiting gang for each lack."""
     gangs = list(waiting())
@@ -148,7 +170,7 @@ def load(nodes: int, pods: int) -> tuple[TrialCluster, dict[str, str]]:
     for document in documents:
         cluster.put(document)
     found = {lack: f"ml/{items[0]['metadata']['name']}" for lack, items in reversed(gangs)}
-    return TrialCluster(documents, cluster, Profile(policy, catalogue_of(policy.catalogue)), 1_800_000_000.0), found
+    return TrialCluster(documents, cluster, Profile(policy, catalogue_of(policy.catalogue)), NOW), found
 
 
 def measure(cluster: TrialCluster, gangs: Mapping[str, str]) -> Iterator[Row]:
@@ -179,8 +201,8 @@ def page(size: str, rows: Sequence[Row]) -> str:
 By `python benchmarks/explain.py`; {where}.
 
 {size}.
-Seconds of the processor once the cluster is loaded: for a session and the explanation of one gang, at most {MOST_EXPLAIN_SECONDS:g}
-is allowed; for the search for changes that would start it, at most {MOST_SEARCH_SECONDS:g}.
+Seconds of the processor once the cluster is loaded: for a session and the explanation of one gang, or for a job that is tried, at
+most {MOST_EXPLAIN_SECONDS:g} is allowed; for the search for changes that would start it, at most {MOST_SEARCH_SECONDS:g}.
 
 {lines}
 """
@@ -198,7 +220,7 @@ def main() -> int:
     gc.freeze()  # as the commands do once they have read a cluster
     loaded = f"loaded in {process_time() - began:.0f} s"
     size = f"{asked.nodes:,} nodes, {asked.pods:,} running pods and {WAITING} waiting gangs, {loaded}"
-    rows = [*measure(cluster, gangs)]
+    rows = [*measure(cluster, gangs), measure_try(cluster)]
     print(size, *table(rows), sep="\n")
     if (asked.nodes, asked.pods) == (NODES, PODS):
         PAGE.write_text(page(size, rows), encoding="utf-8")

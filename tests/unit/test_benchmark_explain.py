@@ -25,6 +25,11 @@ def test_every_gang_gets_what_it_lacks(rows: list[Row]) -> None:
     assert found["quota"].startswith("would start with ")
 
 
+def test_a_job_that_has_room_is_tried() -> None:
+    cluster, _ = explain.load(nodes=60, pods=300)
+    assert explain.measure_try(cluster).remedies == ["starts"]
+
+
 def test_the_page_has_a_line_for_each_gang(rows: list[Row]) -> None:
     lines = explain.page("20 nodes", rows).splitlines()
     assert lines[0] == "# How long an explanation takes"

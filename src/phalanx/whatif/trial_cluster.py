@@ -105,7 +105,7 @@ class TrialCluster:
         self._cluster, self.profile, self.now = cluster, profile, now
         self._gates = GangGates(profile.policy.flags.gates)
         behind = policy_of_gates(profile.policy)
-        self._planner = GatePlanner(Profile(behind, catalogue_of(behind.catalogue)), self._everything)
+        self._planner = GatePlanner(Profile(behind, catalogue_of(behind.catalogue)), self.everything)
         gated: Document | None = None
         for document in documents:
             self._table(document)[object_key(document)] = document
@@ -118,7 +118,8 @@ class TrialCluster:
         group = str(document["apiVersion"]).rpartition("/")[0]
         return self._documents.setdefault((group, str(document["kind"])), {})
 
-    def _everything(self) -> Iterator[Document]:
+    def everything(self) -> Iterator[Document]:
+        """Return all objects as they are now."""
         return (document for table in self._documents.values() for document in table.values())
 
     # --- what is there -----------------------------------------------------------------------------------------------
