@@ -135,10 +135,11 @@ def alike(failed: Iterable[tuple[TaskState, FitError]]) -> list[tuple[TaskState,
 
 
 def largest(tasks: Iterable[TaskState]) -> TaskState | None:
-    """Return the task that asks for most, the first by name of several; None without tasks."""
-    found = list(tasks)
-    order = _largest_first(found)
-    return min(found, key=lambda task: (order(task), as_counted(task.task.name)), default=None)
+    """Return a task of those that ask for most; None without tasks. Tasks of a shape and a role differ in nothing that is said."""
+    kinds: dict[Hashable, TaskState] = {}
+    for task in tasks:
+        kinds.setdefault((task.task.shape, task.task.role), task)
+    return min(kinds.values(), key=_largest_first(kinds.values()), default=None)
 
 
 def _largest_first(tasks: Iterable[TaskState]) -> Callable[[TaskState], tuple[list[float], str]]:

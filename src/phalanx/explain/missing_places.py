@@ -53,9 +53,9 @@ def _not_tried(gang: GangState, snapshot: Snapshot) -> Iterator[tuple[TaskState,
 
     A large gang has such a verdict for each of its tasks.
     """
-    untried = largest(task for task in gang.tasks if is_blocked(task) and task.error is None)
+    full = {verdict.numbers["resource"]: verdict for verdict in gang.verdicts if is_cluster_full(verdict, snapshot)}
+    untried = largest(task for task in gang.tasks if is_blocked(task) and task.error is None) if full else None
     if untried is not None:
-        full = {verdict.numbers["resource"]: verdict for verdict in gang.verdicts if is_cluster_full(verdict, snapshot)}
         yield from ((untried, verdict) for verdict in full.values())
 
 
