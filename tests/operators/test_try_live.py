@@ -18,7 +18,7 @@ from phalanx.dev.replicas import scheduling
 from phalanx.manifests.roles import reader_documents, service_account
 from tests.support.real_operators import kuberay, training_operator
 
-pytestmark = pytest.mark.xdist_group("operators")
+pytestmark = [pytest.mark.xdist_group("operators"), pytest.mark.timeout(300)]
 NODES, GPUS = 3, 2
 READERS, NAMESPACE = "readers", "ml"
 WAIT_SECONDS, STILL_SECONDS = 40.0, 4.0
