@@ -1,10 +1,9 @@
-"""The status of groups: written when the cause because of which a gang waits changes, not when only numbers do."""
+"""The status of groups: written when the cause because of which a gang waits changes, now and then when only numbers do."""
 
 from phalanx.config.builtin import CATALOGUE
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.model.kinds import Document
-from phalanx.scheduling.pod_conditions import BETWEEN_COUNTS_SECONDS
-from phalanx.scheduling.status_writer import StatusWriter
+from phalanx.scheduling.status_writer import LONGEST_PAUSE, SHORTEST_PAUSE, StatusWriter
 from phalanx.session.cycle import run_cycle
 from phalanx.store.kube.mirror import Mirror
 from phalanx.testing import build
@@ -37,20 +36,21 @@ class Scene:
         return [str(write) for write in found if "train" in str(write) and "conditions" in str(write)]
 
 
-def test_a_status_in_which_only_numbers_change_is_not_written_again() -> None:
-    scene = Scene()
-    assert len(scene.writes()) == 1
+def test_numbers_that_change_all_the_time_are_written_more_and_more_rarely() -> None:
+    scene, written = Scene(), []
     for number in range(100):
         scene.put(build.node(f"small-{number}", cpu=0))
-        assert scene.writes(seconds=number) == []
+        written += [number] * len(scene.writes(seconds=number))
+    assert written == [0, 1, 3, 7, 15, 31, 63]
 
 
-def test_numbers_are_brought_up_to_date_once_in_a_while() -> None:
+def test_numbers_are_brought_up_to_date_when_nothing_else_happens() -> None:
     scene = Scene()
     scene.writes()
     scene.put(build.node("small", cpu=0))
-    assert scene.writes(BETWEEN_COUNTS_SECONDS - 1) == []
-    assert "2 nodes" in scene.writes(BETWEEN_COUNTS_SECONDS)[0]
+    assert (scene.writes(SHORTEST_PAUSE / 2), scene.writer.due) == ([], NOW + SHORTEST_PAUSE)
+    assert "2 nodes" in scene.writes(SHORTEST_PAUSE)[0]
+    assert (scene.writes(LONGEST_PAUSE), scene.writer.due) == ([], None)
 
 
 def test_another_cause_is_written_at_once() -> None:

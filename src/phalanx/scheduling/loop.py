@@ -288,6 +288,8 @@ class SessionLoop:
                 self._port.send(condition, is_note=True)
         if self._statuses.has_admitted:  # the next session builds on it
             self.wake(Urgency.SOON)
+        if self._statuses.due is not None and not self._pace.rests:
+            self._plan(self._clock.elapsed + self._statuses.due - snapshot.now)
 
     def _to_prepare(self, decisions: Decisions, use: BinderUse) -> frozenset[TaskKey]:
         """Return the pods that a binder binds; a gang goes to it as a whole, so that one place judges whether it is whole."""

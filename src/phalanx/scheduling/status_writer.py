@@ -18,7 +18,6 @@ from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document, split_key
 from phalanx.model.moment import moment_text
 from phalanx.model.task import GangKey
 from phalanx.model.task_status import Status
-from phalanx.scheduling.pod_conditions import BETWEEN_COUNTS_SECONDS
 from phalanx.session.decision import Decisions, Outcome
 from phalanx.state.snapshot import Snapshot
 
@@ -29,6 +28,8 @@ FORMER_CONDITION, FORMER_NOTE = "SetAside", "phalanx.dev/set-aside"
 WITHOUT_CONDITIONS = frozenset({"coscheduling", "koordinator"})
 UNSCHEDULABLE = "Unschedulable"
 TAKES_PART = Condition(QUARANTINED, "False")
+SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 600.0
+"""Seconds for which a message stands before other numbers alone replace it: twice as long after each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +39,22 @@ class _Written:
     status: GroupStatus
     cause: CauseKey
     moment: float
+    pause: float = SHORTEST_PAUSE
+
+    @property
+    def until(self) -> float:
+        """When other numbers may replace it."""
+        return self.moment + self.pause
 
     def only_counts_anew(self, before: "_Written") -> bool:
-        """Tell whether the cause is the same and only numbers in messages differ, which is written once in a while."""
-        is_same = self.cause == before.cause and _without_messages(self.status) == _without_messages(before.status)
-        return is_same and self.moment - before.moment < BETWEEN_COUNTS_SECONDS
+        """Tell whether the cause is the same and only numbers in messages differ, which is written now and then."""
+        return self.cause == before.cause and _without_messages(self.status) == _without_messages(before.status)
+
+    def after(self, before: "_Written | None") -> "_Written":
+        """Return it with its pause: a cluster where numbers change all the time is told of them more and more rarely."""
+        if before is None or not self.only_counts_anew(before):
+            return self
+        return replace(self, pause=min(2 * before.pause, LONGEST_PAUSE))
 
 
 def _without_messages(status: GroupStatus) -> GroupStatus:
@@ -62,10 +74,12 @@ class StatusWriter:
         """What was said to have no effect."""
         self.has_admitted = False
         """Whether the last session admitted a group, which the next one builds on."""
+        self.due: float | None = None
+        """When a message of the last session that was held back may be written."""
 
     def writes(self, snapshot: Snapshot, decisions: Decisions) -> Iterator[Patch | RecordEvent]:
         """Yield the outcome of a session; objects that are gone meanwhile are no fault."""
-        self.has_admitted = False
+        self.has_admitted, self.due = False, None
         for outcome in decisions.outcomes:
             try:
                 found = [*self._group(snapshot, outcome), *_nominations(snapshot, outcome), *_stamps(outcome.state.gang, decisions)]
@@ -98,9 +112,10 @@ class StatusWriter:
         if before == status:
             return
         now = _Written(status, cause_of(outcome, snapshot), outcome.now)
-        if last is not None and now.only_counts_anew(last):
+        if last is not None and now.moment < last.until and now.only_counts_anew(last):
+            self.due = min(last.until, self.due or last.until)
             return
-        self._written[gang.uid] = now
+        self._written[gang.uid] = now.after(last)
         self.has_admitted |= status.phase == "Inqueue" != gang.phase
         note = _note(gang, found, before)
         for item in dialect_status(gang).writes(gang, status, outcome):
