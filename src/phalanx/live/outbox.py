@@ -83,7 +83,10 @@ class Outbox:
         is_reported: bool = False,
     ) -> Job:
         """Send a request about an object, after those about it that wait already; the most important one takes them along."""
-        line, job = self._lines.setdefault(place, deque()), Job(rank, send, done, is_patient, is_endless, is_reported or done is None)
+        line, job = (
+            self._lines.setdefault(place, deque()),
+            Job(rank, send, done, is_patient, is_endless, is_reported or done is None),
+        )
         line.append(job)
         if len(line) == 1:
             self._push(place)

@@ -141,7 +141,9 @@ class StatusWriter:
         uid, status = self._places.get((event.kind, meta.get("namespace", ""), meta["name"]), ("", {}))
         if not uid or event.before is None or event.before.get("status") == event.object.get("status"):
             return False
-        was, still = (merged(item.get("status") or {}, status) == (item.get("status") or {}) for item in (event.before, event.object))
+        was, still = (
+            merged(item.get("status") or {}, status) == (item.get("status") or {}) for item in (event.before, event.object)
+        )
         return was and not still and self._written.pop(uid, None) is not None
 
     def _group(self, snapshot: Snapshot, outcome: Outcome) -> Iterator[Patch | RecordEvent]:
