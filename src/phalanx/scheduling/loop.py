@@ -313,7 +313,7 @@ class SessionLoop:
     def noticed(self, event: WatchEvent) -> None:
         """Look whether somebody has overwritten what sessions wrote."""
         if event.kind is POD:
-            is_gone = any([conditions.noticed(event) for conditions in self._conditions.values()])
+            is_gone = sum(conditions.noticed(event) for conditions in self._conditions.values()) > 0
         else:
             is_gone = self._statuses.noticed(event)
         if is_gone:
