@@ -48,6 +48,8 @@ class SessionInput:
     now: float
     documents: list[Document]
     """Everything in it, as the API server would store it."""
+    notes: Sequence[str] = ()
+    """Why some of its pods have no group."""
 
     @property
     def cluster(self) -> ObjectCluster:
@@ -73,7 +75,7 @@ def cluster_for(policy: Policy, names: Sequence[str]) -> ObjectCluster:
 
 def input_of(intake: Intake, policy: Policy, names: tuple[str, ...], now: float) -> SessionInput:
     """Group the pods of what was read that name no group."""
-    return SessionInput(intake, policy, names, now, grouped(intake, names, now))
+    return SessionInput(intake, policy, names, now, *grouped(intake, names, now))
 
 
 def _typed_time(text: str) -> float:
