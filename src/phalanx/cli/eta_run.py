@@ -13,7 +13,6 @@ from phalanx.cli.eta_output import Answer, write
 from phalanx.cli.eta_simulations import EtaCluster, EtaSettings, eta_cluster, simulated
 from phalanx.cli.gang_choice import chosen_gang, owners_by_gang
 from phalanx.cli.intake_notes import write_absences, write_notes
-from phalanx.cli.policy_options import asked_policy
 from phalanx.cli.session_input import SessionInput, read_input
 from phalanx.errors import ConfigError, SnapshotError
 from phalanx.explain.gang_rows import GangRow
@@ -26,7 +25,7 @@ from phalanx.store.input_files import read_bytes
 def answer(asked: EtaOptions) -> bool:
     """Answer and write; return whether everybody starts who was asked about."""
     end = time.monotonic() + asked.timeout
-    given = read_input(asked, asked.files, asked_policy(asked.config, asked.profile), is_frugal=False)  # when pods ended is history
+    given = read_input(asked, asked.files, asked.policy, is_frugal=False)  # when pods ended is history
     cluster = eta_cluster(given, _known(asked))
     notes = write_notes(given, cluster.snapshot, given.intake.missing(cluster.snapshot))
     if asked.written:

@@ -10,7 +10,6 @@ from phalanx.cli.explain import ExplainOptions
 from phalanx.cli.explanation_text import explanation_lines
 from phalanx.cli.gang_choice import chosen_gang, owners_by_gang
 from phalanx.cli.intake_notes import write_absences, write_notes
-from phalanx.cli.policy_options import asked_policy
 from phalanx.cli.remedy_output import what_if_lines
 from phalanx.cli.session_input import read_input
 from phalanx.errors import SnapshotError
@@ -24,7 +23,7 @@ from phalanx.whatif.trial_cluster import TrialCluster
 
 def explain(asked: ExplainOptions) -> bool:
     """Explain a gang; return whether it has its minimum, or gets it as a whole once others have left."""
-    given = read_input(asked, asked.files, asked_policy(asked.config, asked.profile))
+    given = read_input(asked, asked.files, asked.policy)
     intake, snapshot = given.intake, given.snapshot()
     notes = write_notes(given, snapshot, intake.missing(snapshot))
     key = chosen_gang(asked.gang, asked.reach.namespace, owners_by_gang(given, snapshot))

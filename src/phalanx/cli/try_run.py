@@ -11,7 +11,6 @@ from phalanx.cli import output
 from phalanx.cli.explanation_text import explanation_lines
 from phalanx.cli.grouping import settings_for
 from phalanx.cli.intake_notes import write_absences, write_notes
-from phalanx.cli.policy_options import asked_policy
 from phalanx.cli.remedy_output import lines_of_difference, lines_of_findings
 from phalanx.cli.session_input import SessionInput, read_input
 from phalanx.cli.try_ import TryOptions
@@ -34,7 +33,7 @@ MOST_PODS = 6
 def try_out(asked: TryOptions) -> bool:
     """Try a submission and show what becomes of it; return whether all of it starts."""
     new, changes = documents_of(asked.paths), parse_all(asked.changes)
-    given = read_input(asked, asked.cluster_files, asked_policy(asked.config, asked.profile))
+    given = read_input(asked, asked.cluster_files, asked.policy)
     namespace = asked.reach.namespace or given.intake.namespace
     settings = settings_for(asked.names)
     submission = submitted([document for _, document in new], given.documents, settings, now=given.now, namespace=namespace)
