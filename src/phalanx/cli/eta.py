@@ -7,7 +7,7 @@ import click
 
 from phalanx.cli import policy_options
 from phalanx.cli.connection import GangName, Reach, cluster_options
-from phalanx.cli.policy_options import PATH, Duration
+from phalanx.cli.policy_options import PATH, Duration, SessionOptions
 
 EXAMPLES = """\b
 Examples:
@@ -64,28 +64,25 @@ def command(ctx: click.Context, /, reach: Reach, **options: Any) -> None:  # Any
         ctx.exit(NOT_EXPECTED)
 
 
-@dataclass(frozen=True, slots=True)
-class EtaOptions:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EtaOptions(SessionOptions):
     """What was typed."""
 
-    reach: Reach
     gang: str | None
-    files: tuple[str, ...]
     histories: tuple[str, ...]
     written: str | None
     assume: str | None
     seeds: int
     horizon: float
     timeout: float
-    config: str | None
-    profile: str | None
-    names: tuple[str, ...]
-    now: str | None
-    form: str
+
+    @property
+    def sources(self) -> tuple[str | None, ...]:
+        """Everything that is read, each of which may be stdin."""
+        return (*self.files, *self.histories, self.config)
 
     def refuse_clashes(self) -> None:
         """Refuse options that do not go together."""
-        policy_options.refuse_two_policies(self.config, self.profile)
+        SessionOptions.refuse_clashes(self)  # a class with slots is made twice, and super() means the first
         if self.files and (self.reach.server or self.reach.kubeconfig or self.reach.context):
             raise click.UsageError("-f names files, and --server, --kubeconfig and --context a cluster; write one or the other")
-        policy_options.refuse_stdin_twice(*self.files, *self.histories, self.config)

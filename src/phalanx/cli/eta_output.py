@@ -50,10 +50,10 @@ class Answer:
         return {row.gang: row for row in self.rows}
 
 
-def write(answer: Answer, form: str) -> None:
-    """Write an answer in the form that was asked for; notes say what was assumed."""
+def write(answer: Answer, form: str, notes: Sequence[str] = ()) -> None:
+    """Write an answer in the form that was asked for; programs get the notes on the input too. More notes say what was assumed."""
     if form != "table":
-        output.write_data(_data(answer), form)
+        output.write_data({**_data(answer), **({"notes": list(notes)} if notes else {})}, form)
         return
     if not answer.estimates:
         click.echo(_nobody(answer))

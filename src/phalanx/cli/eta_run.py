@@ -8,12 +8,11 @@ from pathlib import Path
 
 import click
 
-from phalanx.cli import output
 from phalanx.cli.eta import EtaOptions
 from phalanx.cli.eta_output import Answer, write
 from phalanx.cli.eta_simulations import EtaCluster, EtaSettings, eta_cluster, simulated
 from phalanx.cli.gang_choice import chosen_gang, owners_by_gang
-from phalanx.cli.policy_options import asked_policy
+from phalanx.cli.intake_notes import write_absences, write_notes
 from phalanx.cli.session_input import SessionInput, read_input
 from phalanx.errors import ConfigError, SnapshotError
 from phalanx.explain.gang_rows import GangRow
@@ -26,13 +25,14 @@ from phalanx.store.input_files import read_bytes
 def answer(asked: EtaOptions) -> bool:
     """Answer and write; return whether everybody starts who was asked about."""
     end = time.monotonic() + asked.timeout
-    given = read_input(asked, asked.files, asked_policy(asked.config, asked.profile), is_frugal=False)  # when pods ended is history
-    for text in (*given.intake.notes(), *(text for _, text in given.intake.refused)):
-        output.note(text)
+    given = read_input(asked, asked.files, asked.policy, is_frugal=False)  # when pods ended is history
     cluster = eta_cluster(given, _known(asked))
+    notes = write_notes(given, cluster.snapshot, given.intake.missing(cluster.snapshot))
     if asked.written:
         _write_history(asked.written, cluster.durations.history)
-    row = None if asked.gang is None else _row(asked.gang, asked.reach.namespace, given, cluster)
+    key = None if asked.gang is None else chosen_gang(asked.gang, asked.reach.namespace, owners_by_gang(given, cluster.snapshot))
+    notes += write_absences(given, cluster.snapshot, but=key)
+    row = None if key is None else _row(key, given, cluster)
     question = cluster.input.question
     if row is not None:
         question = replace(question, gangs=tuple(key for key in question.gangs if key == row.gang))
@@ -40,13 +40,12 @@ def answer(asked: EtaOptions) -> bool:
     found = simulated(replace(cluster.input, question=question), asked.seeds, end, progress.show)
     progress.finish()
     answered = Answer(question, cluster.rows, estimates(question, found.runs, found.hopeful), found.runs, asked.seeds, row)
-    write(answered, asked.form)
+    write(answered, asked.form, notes)
     return answered.is_good
 
 
-def _row(typed: str, namespace: str | None, given: SessionInput, cluster: EtaCluster) -> GangRow:
+def _row(key: str, given: SessionInput, cluster: EtaCluster) -> GangRow:
     """Return the gang that is meant."""
-    key = chosen_gang(typed, namespace, owners_by_gang(given, cluster.snapshot))
     if key in given.intake.refused_groups:
         raise SnapshotError(given.intake.refused_groups[key])
     return next(row for row in cluster.rows if row.gang == key)

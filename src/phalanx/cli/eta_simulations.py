@@ -64,7 +64,7 @@ class EtaInput:
         return World(
             profile, settings=self.question.settings(seed, unknown), seed=seed, start=self.question.now,
             controllers=standard_controllers(pair_for, usual, has_admission=self.policy.has_admission),
-            gates=connected(policy_of_gates(self.policy)), schedulers=our_schedulers(self.names),
+            gates=connected(policy_of_gates(self.policy)), schedulers=our_schedulers(self.names), isolates=True,
         )  # fmt: skip
 
 
