@@ -190,7 +190,7 @@ def ask(world: World, policy: Policy, history: tuple[FinishedGang, ...], seeds: 
         found = simulated(given, 1 if knowledge == EXACT else seeds, time.monotonic() + DAY, divides=divides)
         for estimate in estimates(given.question, found.runs):
             if estimate.gang in answers:
-                answers[estimate.gang][knowledge] = (estimate.by(P50), estimate.by(P90))
+                answers[estimate.gang][knowledge] = (estimate.p50, estimate.p90)
     return Asked(moment, answers)
 
 

@@ -50,7 +50,8 @@ def _texts(listed: ListedCluster) -> dict[str, str]:
     end = time.monotonic() + SECONDS
     policy = policy_of_profile(DEFAULT_PROFILE)
     intake = take_in((), cluster_for(policy, ()), goes_on=True, live=listed)
-    given = eta_cluster(input_of(intake, policy, (), listed.now), EtaSettings(HORIZON)).input
+    known = EtaSettings(HORIZON, has_arrivals=False)  # they do not change what is shown
+    given = eta_cluster(input_of(intake, policy, (), listed.now), known).input
     found = simulated(given, SEEDS, end, divides=False)
     is_whole = found.runs[0].is_whole
     return {
@@ -59,7 +60,6 @@ def _texts(listed: ListedCluster) -> dict[str, str]:
 
 
 def _text(found: Estimate, *, is_whole: bool) -> str:
-    start = found.by(0.5)
-    if start is not None:
-        return short_time(round(start))
+    if found.p50 is not None:
+        return short_time(round(found.p50))
     return UNKNOWN if found.unknown or not is_whole else f">{short_time(HORIZON)}"
