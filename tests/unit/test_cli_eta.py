@@ -11,7 +11,16 @@ import yaml
 from click.testing import CliRunner, Result
 
 from phalanx.cli import main
-from phalanx.cli.eta_simulations import EtaInput, EtaSettings, _in_processes, _Inputs, _one_by_one, eta_cluster, simulated
+from phalanx.cli.eta_simulations import (
+    EtaInput,
+    EtaSettings,
+    SimulationPlan,
+    _in_processes,
+    _Inputs,
+    _one_by_one,
+    eta_cluster,
+    simulated,
+)
 from phalanx.cli.session_input import cluster_for, input_of
 from phalanx.config.policies import policy_of_profile
 from phalanx.model.moment import moment_of
@@ -44,7 +53,7 @@ def test_the_table_shows_when_and_after_whom_gangs_start() -> None:
     assert whisper.endswith("after research/resnet-4 has finished")
     assert "after research/whisper, research/bert and research/resnet-4 have finished" in llama
     assert mixtral.endswith("  unknown: research/notebook has no known duration")
-    assert summary == "10 simulations, and 5 with arrivals as in the last 1d (6 gangs), each up to 7d from 2026-01-05T09:00:00Z"
+    assert summary == "10 simulations, and 3 with arrivals as in the last 1d (6 gangs), each up to 7d from 2026-01-05T09:00:00Z"
     assert found.stderr.splitlines() == [
         "note: no duration is known for research/notebook: assumed never to end; --assume 4h says otherwise",
         "note: only a deadline is known for research/llama: assumed to end at any time before it",
@@ -122,7 +131,7 @@ def p50_and_p90(found: dict[str, Any]) -> dict[str, tuple[float, float]]:
 
 def test_later_submissions_delay_p90_and_never_p50() -> None:
     found, alone = data(), data("--arrivals", "none")
-    assert (found["arrivals"], alone["arrivals"]) == ({"gangs": 6, "seconds": 86_400.0, "seeds": 5}, None)
+    assert (found["arrivals"], alone["arrivals"]) == ({"gangs": 6, "seconds": 86_400.0, "seeds": 3}, None)
     late, early = p50_and_p90(found), p50_and_p90(alone)
     assert all(late[gang][0] == early[gang][0] and late[gang][1] >= early[gang][1] for gang in early)
     assert late["research/llama"][1] > early["research/llama"][1]
@@ -245,7 +254,7 @@ def test_processes_find_what_one_process_finds(given: EtaInput) -> None:
 
 def test_a_gang_that_cannot_start_does_not_make_simulations_longer(given: EtaInput) -> None:
     """mixtral waits for a gang that never ends, whatever comes later: who else starts decides when a simulation is over."""
-    found = simulated(given, 2, time.monotonic() + 60, divides=False).runs
+    found = simulated(given, SimulationPlan(2, 1), time.monotonic() + 60, divides=False).runs
     assert [run.has_arrivals for run in found].count(True) == 1
     assert all(run.reached < 43_200 and "research/mixtral" not in run.starts for run in found)
 
@@ -260,7 +269,7 @@ def test_simulations_of_both_kinds_come_in_turn(given: EtaInput) -> None:
 
 
 def test_no_simulation_begins_when_the_time_is_over(given: EtaInput) -> None:
-    found = simulated(given, 20, time.monotonic())
+    found = simulated(given, SimulationPlan.of(20), time.monotonic())
     assert [(run.seed, run.is_whole) for run in found.runs] == [(0, False)]
 
 

@@ -175,7 +175,9 @@ def test_p90_of_n_runs_holds_nine_times_in_ten_for_another_draw_like_them() -> N
     """Draw n runs and the truth alike, many times: how often does the truth come by p90?"""
     chance = Random(1)
     for runs in (9, 20):
-        drawn = [(Estimate("a", tuple(sorted(chance.random() for _ in range(runs)))).p90 or 0.0, chance.random()) for _ in range(4000)]
+        drawn = [
+            (Estimate("a", tuple(sorted(chance.random() for _ in range(runs)))).p90 or 0.0, chance.random()) for _ in range(4000)
+        ]
         assert 0.88 < sum(truth <= p90 for p90, truth in drawn) / len(drawn) < 0.93
 
 

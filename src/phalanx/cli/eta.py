@@ -37,9 +37,14 @@ RECENT, NONE = "recent", "none"
               help="Write how long the finished gangs of the input and of --history took to this file.")  # fmt: skip
 @click.option("--assume", metavar="DURATION", help="Duration of gangs of which nothing is known, such as 4h or 30m..6h.")
 @click.option("--arrivals", type=click.Choice((RECENT, NONE)), default=RECENT, show_default=True,
-              help="Gangs that are submitted later and may delay those that wait: like those of the last day, or none.")  # fmt: skip
+              help="Gangs that are submitted later and delay those that wait: like those of the last day, or none.")  # fmt: skip
 @click.option(
-    "--seeds", type=click.IntRange(1, 1000), default=20, show_default=True, metavar="N", help="How many simulations to run, and half as many with arrivals."
+    "--seeds",
+    type=click.IntRange(1, 1000),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="How many simulations to run, and a quarter as many with arrivals.",
 )
 @click.option("--horizon", type=Duration(), default="7d", show_default=True, metavar="DURATION", help="How far to simulate.")
 @click.option(

@@ -11,7 +11,7 @@ import click
 from phalanx.cli import output
 from phalanx.cli.eta import RECENT, EtaOptions
 from phalanx.cli.eta_output import Answer, write
-from phalanx.cli.eta_simulations import EtaCluster, EtaSettings, eta_cluster, simulated
+from phalanx.cli.eta_simulations import EtaCluster, EtaSettings, SimulationPlan, eta_cluster, simulated
 from phalanx.cli.gang_choice import chosen_gang, owners_by_gang
 from phalanx.cli.policy_options import asked_policy
 from phalanx.cli.session_input import SessionInput, read_input
@@ -38,7 +38,7 @@ def answer(asked: EtaOptions) -> bool:
     if row is not None:
         question = replace(question, gangs=tuple(key for key in question.gangs if key == row.gang))
     progress = Progress()
-    found = simulated(replace(cluster.input, question=question), asked.seeds, end, progress.show)
+    found = simulated(replace(cluster.input, question=question), SimulationPlan.of(asked.seeds), end, progress.show)
     progress.finish()
     answered = Answer(
         question, cluster.rows, estimates(question, found.runs, found.hopeful), found.runs, asked.seeds, row,

@@ -72,7 +72,11 @@ class SeenGang:
 
 def _renamed(document: Document, name: str, annotations: Mapping[str, str] | None = None) -> Document:
     meta = {key: value for key, value in document["metadata"].items() if key in KEPT}
-    own = {"name": name, "namespace": meta.get("namespace") or "default", "annotations": {**(meta.get("annotations") or {}), **(annotations or {})}}
+    own = {
+        "name": name,
+        "namespace": meta.get("namespace") or "default",
+        "annotations": {**(meta.get("annotations") or {}), **(annotations or {})},
+    }
     kept = {key: value for key, value in document.items() if key != "status"}
     return {**kept, "metadata": {**meta, **own}}
 

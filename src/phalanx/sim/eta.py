@@ -23,7 +23,7 @@ from phalanx.model.task_status import COMPLETED, ENDED, Status
 from phalanx.model.watch_event import DELETED, WatchEvent
 from phalanx.sim.arrivals import Arrivals
 from phalanx.sim.known_durations import Basis, Durations, KnownDuration
-from phalanx.sim.settings import DAY_SECONDS, FOREVER, Settings
+from phalanx.sim.settings import FOREVER, Settings
 from phalanx.sim.setup import default_queues
 from phalanx.sim.world import World
 from phalanx.state.snapshot import Snapshot
@@ -35,6 +35,8 @@ SOON_SECONDS = 1.0
 AT_ONCE_SECONDS = 10.0
 """From an end to the start that it made possible, at most: a session, a bind and the start of pods lie between."""
 P90 = 0.9
+ARRIVING = 0.5
+"""For which part of the time until the last gang starts others are submitted, in simulations with later submissions."""
 HEARTBEAT_SECONDS, SETTLING_SECONDS, PARKED_SECONDS = 600.0, 10.0, 1800.0
 """Sessions that most likely find nothing to do are rarer than on a real cluster; see `Settings`."""
 
@@ -89,11 +91,12 @@ class EtaQuestion:
     def with_arrivals(self, seeds: int, alone: "EtaRun") -> "EtaQuestion":
         """Return the question for so many simulations with later submissions, given one without them.
 
-        They come for a day longer than that one took: a gang that always finds others ahead has an answer too, in bounded time.
+        They come for half as long as the last gang waited in that one. This delays all that start before, and most of what comes
+        later finds those that wait still ahead; to go on for longer costs several times as much, as queues get longer and longer.
         """
         stuck = frozenset(set(self.gangs) - alone.starts.keys())
         last = max(alone.starts.values(), default=0.0)
-        return replace(self, seeds=seeds, stuck=stuck, arrive_until=last + DAY_SECONDS)
+        return replace(self, seeds=seeds, stuck=stuck, arrive_until=last * ARRIVING)
 
     def part(self, key: str, seed: int) -> float:
         """Draw a number from 0 to 1 for a gang or pod; one of all seeds draws from each equal part, so that a few of them do."""
