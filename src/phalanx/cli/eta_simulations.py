@@ -36,7 +36,7 @@ WORTH_PROCESSES_SECONDS = 3.0
 """Work of so many seconds is divided between processes; to start them takes a second."""
 MOST_PROCESSES = 8
 WITH_ARRIVALS = 0.25
-"""Simulations with later submissions, for each without: they take about four times as long."""
+"""Simulations with later submissions, for each without: they take two to three times as long."""
 
 
 @dataclass(frozen=True, slots=True)

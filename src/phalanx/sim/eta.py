@@ -39,6 +39,8 @@ ARRIVING = 0.5
 """For which part of the time until the last gang starts others are submitted, in simulations with later submissions."""
 HEARTBEAT_SECONDS, SETTLING_SECONDS, PARKED_SECONDS = 600.0, 10.0, 1800.0
 """Sessions that most likely find nothing to do are rarer than on a real cluster; see `Settings`."""
+CROWDED_HEARTBEAT_SECONDS, CROWDED_PARKED_SECONDS = 3600.0, 14_400.0
+"""The same with later submissions: queues are long, each session is slow, and p90 is not a matter of minutes. Half as much work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +76,10 @@ class EtaQuestion:
     def settings(self, seed: int, unknown: float = FOREVER) -> Settings:
         """Return how a cluster behaves with this seed; gangs of which nothing is known run for `unknown` seconds more."""
         drawn = {key: self._drawn(key, seed, unknown) for key, known in self.durations.items() if known.basis is not Basis.PODS}
-        return Settings(
-            heartbeat=HEARTBEAT_SECONDS, settling=SETTLING_SECONDS, parks_up_to=PARKED_SECONDS, duration_by_gang=drawn,
-            done_by_gang=self.done,
-        )  # fmt: skip
+        usual = Settings(settling=SETTLING_SECONDS, duration_by_gang=drawn, done_by_gang=self.done)
+        if self.arrivals is not None:
+            return replace(usual, heartbeat=CROWDED_HEARTBEAT_SECONDS, parks_up_to=CROWDED_PARKED_SECONDS)
+        return replace(usual, heartbeat=HEARTBEAT_SECONDS, parks_up_to=PARKED_SECONDS)
 
     def _drawn(self, key: GangKey, seed: int, unknown: float) -> float:
         done = self.done.get(key, 0.0)
@@ -91,8 +93,8 @@ class EtaQuestion:
     def with_arrivals(self, seeds: int, alone: "EtaRun") -> "EtaQuestion":
         """Return the question for so many simulations with later submissions, given one without them.
 
-        They come for half as long as the last gang waited in that one. This delays all that start before, and most of what comes
-        later finds those that wait still ahead; to go on for longer costs several times as much, as queues get longer and longer.
+        They come for half as long as the last gang waited in that one. With all of that time a simulation
+        takes twice as long, as queues get longer and longer.
         """
         stuck = frozenset(set(self.gangs) - alone.starts.keys())
         last = max(alone.starts.values(), default=0.0)
