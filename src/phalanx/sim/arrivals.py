@@ -1,7 +1,7 @@
 """Work that is submitted later: gangs like those of the last day come again, in each simulation others.
 
-It decides only when a gang starts at the latest. One day says roughly how much comes, and not what: few gangs make most of the work,
-so that a median of such guesses is no better than a simulation without them.
+It decides only when a gang starts at the latest. One day says roughly how much comes, and not what: few gangs make most of the
+work, so that a median of such guesses is no better than a simulation without them.
 
 Gangs that were created in the last day and whose duration is known are the population, whether they wait, run or have finished.
 Those that were created within a minute are one submission, as sweeps come at once. A coming day has about as many submissions as
