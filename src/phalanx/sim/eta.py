@@ -297,7 +297,7 @@ class Estimate:
 
     @property
     def p90(self) -> float | None:
-        """When it has most likely started, whatever is submitted later; None if nobody can say so within the horizon.
+        """When it has started in nine of ten runs, also in those with later submissions; None if not within the horizon.
 
         Of n runs, place 0.9 (n + 1): the chance that the truth lies behind one of n draws like it is not 1/n but 1/(n + 1).
         Later submissions make nobody start earlier, so that this is at least what the runs without them say.
