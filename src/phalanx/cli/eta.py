@@ -23,6 +23,7 @@ Exit status:
 """
 
 NOT_EXPECTED = 3
+RECENT, NONE = "recent", "none"
 
 
 @click.command(epilog=EXAMPLES)
@@ -35,8 +36,15 @@ NOT_EXPECTED = 3
 @click.option("--write-history", "written", type=click.Path(dir_okay=False), metavar="FILE",
               help="Write how long the finished gangs of the input and of --history took to this file.")  # fmt: skip
 @click.option("--assume", metavar="DURATION", help="Duration of gangs of which nothing is known, such as 4h or 30m..6h.")
+@click.option("--arrivals", type=click.Choice((RECENT, NONE)), default=RECENT, show_default=True,
+              help="Gangs that are submitted later and delay those that wait: like those of the last day, or none.")  # fmt: skip
 @click.option(
-    "--seeds", type=click.IntRange(1, 1000), default=20, show_default=True, metavar="N", help="How many simulations to run."
+    "--seeds",
+    type=click.IntRange(1, 1000),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="How many simulations to run, and a quarter as many with arrivals.",
 )
 @click.option("--horizon", type=Duration(), default="7d", show_default=True, metavar="DURATION", help="How far to simulate.")
 @click.option(
@@ -53,8 +61,8 @@ def command(ctx: click.Context, /, reach: Reach, **options: Any) -> None:  # Any
     """Estimate when waiting gangs start. Nothing is changed.
 
     Simulates the cluster on from its present state, many times: running gangs end after the durations that are known from
-    annotations, from finished gangs like them, and from deadlines. Shows when half of the simulations had started a gang, when nine
-    out of ten had, and which gangs have to finish first. Work that is submitted later is not foreseen.
+    annotations, from finished gangs like them, and from deadlines. Shows when half of the simulations had started a gang, and which
+    gangs have to finish first; and by when nine out of ten had, if gangs are submitted later as in the last day.
     """
     from phalanx.cli.eta_run import answer
 
@@ -72,6 +80,7 @@ class EtaOptions(SessionOptions):
     histories: tuple[str, ...]
     written: str | None
     assume: str | None
+    arrivals: str
     seeds: int
     horizon: float
     timeout: float
