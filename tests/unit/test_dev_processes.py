@@ -81,7 +81,7 @@ def test_a_program_that_will_not_stop_is_killed(process: Process, monkeypatch: p
 
 def test_a_program_that_ends_at_once_says_why(process: Process) -> None:
     process.start(["sh", "-c", "echo address already in use; exit 1"])
-    with pytest.raises(PhalanxError, match=r"sleeper ended as soon as it had started; the end of .*:\naddress already in use"):
+    with pytest.raises(PhalanxError, match=r"sleeper ended as soon as it had started; the end of .*:\n  address already in use"):
         process.wait_for(lambda: False, 30)
 
 

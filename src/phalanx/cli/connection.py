@@ -207,8 +207,10 @@ class _Warnings:
 
     def show(self, text: str) -> None:
         if text not in self._shown:
+            from phalanx.cli.output import complain
+
             self._shown.add(text)
-            click.echo(f"Warning: {text}", err=True)
+            complain(f"Warning: {text}")
 
 
 def ask(

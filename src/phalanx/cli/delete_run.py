@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-import click
-
+from phalanx.cli import output
 from phalanx.cli.get_run import gangs, group_kind
 from phalanx.cli.lookup import find, is_gang, title
 from phalanx.dialects.cluster import describe
@@ -58,9 +57,9 @@ class Deleter:
         place = (namespace or self._namespace) if kind.is_namespaced else ""
         try:
             await self._client.delete(kind, place, name, grace=self._grace if kind is POD else None)
-            click.echo(f"{title(kind, name)} deleted")
+            output.say(f"{title(kind, name)} deleted")
         except Unreachable:
             raise
         except ClusterError as problem:
             self.refused += 1
-            click.echo(f"error: {title(kind, name)}: {problem}", err=True)
+            output.complain(f"error: {title(kind, name)}: {problem}")

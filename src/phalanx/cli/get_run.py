@@ -11,6 +11,7 @@ from phalanx.cli import output
 from phalanx.cli.get import GetOptions
 from phalanx.cli.jsonpath import filled
 from phalanx.cli.lookup import find, is_gang, kinds_here, split_name, title
+from phalanx.cli.streams import visible
 from phalanx.errors import Forbidden, Gone, Missing
 from phalanx.explain.gang_status import GangStatus
 from phalanx.model.kinds import GROUP_KINDS, POD, Kind, kind_of
@@ -193,7 +194,7 @@ class _Table:
                 self.write_more(item)
         elif not items:
             where = "anywhere" if self._asked.everywhere else f"in namespace {self._asked.namespace}; -A shows all namespaces"
-            click.echo(f"no {self._asked.kind} {where}", err=True)
+            output.complain(f"no {self._asked.kind} {where}")
         else:
             self._write_tables(items)
 
@@ -205,7 +206,7 @@ class _Table:
             click.echo("---")
             output.write_data(item, "yaml")
         elif self._asked.form == "name":
-            click.echo(_name(item))
+            output.say(_name(item))
         elif self._asked.template:
             click.echo(filled(self._asked.template, item), nl=False)
         else:
@@ -226,14 +227,14 @@ class _Table:
 
     def _write_row(self, row: Sequence[str]) -> None:
         widths = [*self._widths, *([0] * len(row))]
-        click.echo(output.GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip())
+        output.say(output.GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip())
 
     def _head(self, item: Document) -> list[str]:
         return [*(["NAMESPACE"] if self._shows_place(item) else []), *(column.title for column in self._columns(item))]
 
     def _row(self, item: Document) -> list[str]:
         place = [item["metadata"]["namespace"]] if self._shows_place(item) else []
-        return [*place, *(str(column.cell(item)) for column in self._columns(item))]
+        return [visible(cell) for cell in (*place, *(str(column.cell(item)) for column in self._columns(item)))]
 
     def _shows_place(self, item: Document) -> bool:
         return self._asked.everywhere and "namespace" in item["metadata"]

@@ -11,13 +11,13 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import click
-
 from phalanx.cli import output
 from phalanx.cli.embedded_objects import served_objects
+from phalanx.cli.progress import clear_progress, show_progress
 from phalanx.cli.simulate import SimulateOptions
 from phalanx.cli.simulate_output import ShownSimulation, ending_text, never_started, write_comparison, write_one
 from phalanx.cli.simulate_trace import SimulationTrace
+from phalanx.cli.streams import escaped
 from phalanx.config.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile, with_gates
 from phalanx.config.schedulers import our_schedulers
 from phalanx.controllers.builtin import standard_controllers
@@ -104,14 +104,14 @@ def _write(asked: SimulateOptions, outcome: SimulationOutcome) -> None:
     else:
         write_one(outcome.shown[0], output.Terminal.of_stdout())
     for text in outcome.complaints:
-        click.echo(f"not as expected: {text}", err=True)
+        output.complain(f"not as expected: {text}")
 
 
 def _write_report(path: str, results: list[Mapping[str, Any]]) -> None:
     from phalanx.sim.report import page
 
     try:
-        Path(path).write_text(page([dict(result) for result in results]), encoding="utf-8")
+        Path(path).write_text(escaped(page([dict(result) for result in results])), encoding="utf-8")
     except OSError as problem:
         raise ConfigError(f"--report: {path}: cannot be written: {problem.strerror}") from problem
     output.note(f"the report is in {path}")
@@ -260,9 +260,9 @@ class PlaybackPace:
             finished = sum(record.finished is not None for record in records)
             of = f" of {short_time(self._until)}" if self._until is not None else ""
             text = f"{self._name}: {short_time(self._moment())}{of}, {finished} of {len(records)} gangs finished"
-            click.echo(f"\r{text}, {now - self._begun:.0f} s\033[K", err=True, nl=False)
+            show_progress(f"{text}, {now - self._begun:.0f} s")
 
     def finish(self) -> None:
         """Take the line away."""
         if self._shows:
-            click.echo("\r\033[K", err=True, nl=False)
+            clear_progress()

@@ -92,12 +92,13 @@ class UpOptions:
 async def _run(asked: UpOptions) -> None:
     import asyncio
 
+    from phalanx.cli import output
     from phalanx.cli.lookup import leave_address, take_address_back
     from phalanx.sim.embedded import Embedded, ServingPlace
     from phalanx.web.server import LOCALHOST
 
     world = _world(asked)
-    embedded = Embedded(world, speed=asked.factor, complain=lambda text: click.echo(f"note: {text}", err=True))
+    embedded = Embedded(world, speed=asked.factor, complain=output.note)
     is_over = asyncio.Event()
     _end_on_signals(is_over)
     addresses: list[str] = []
