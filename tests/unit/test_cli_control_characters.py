@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -39,9 +40,9 @@ def evil(name: str) -> str:
     return name + EVIL
 
 
-def planted(document: Document, *, has_evil_names: bool) -> Document:
+def planted(document: Document, *, has_evil_names: bool) -> dict[str, Any]:
     """Return an object with escapes in its annotations, labels, conditions and messages."""
-    found = json.loads(json.dumps(document))
+    found: dict[str, Any] = json.loads(json.dumps(document))
     found["metadata"].setdefault("annotations", {})[evil("note")] = EVIL
     found["metadata"].setdefault("labels", {})["app"] = EVIL
     if has_evil_names:
@@ -54,7 +55,7 @@ def planted(document: Document, *, has_evil_names: bool) -> Document:
     return found
 
 
-def objects(*, has_evil_names: bool = True) -> list[Document]:
+def objects(*, has_evil_names: bool = True) -> list[dict[str, Any]]:
     """Return a cluster in which one gang runs, one starts and one waits, and an object that is broken."""
 
     def named(name: str) -> str:
@@ -197,7 +198,7 @@ def cluster(*, has_evil_names: bool) -> Iterator[str]:
     """Serve objects that no API server would have let in; yields its address."""
     store = MemoryStore(lambda: NOW)
     place = evil("team") if has_evil_names else "team"
-    event = {
+    event: dict[str, Any] = {
         "apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "namespace": place},
         "type": EVIL, "reason": EVIL, "message": EVIL,
         "involvedObject": {"kind": "Pod", "name": evil("waits-0") if has_evil_names else "waits-0", "namespace": place},

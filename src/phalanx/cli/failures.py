@@ -22,12 +22,12 @@ TRACED_FROM = 5
 """The verbosity at which tracebacks are printed."""
 TRACED_BY = ("-v", "--verbosity")
 _FIRST = (OutputError, KeyboardInterrupt, PhalanxError)
-"""Of several failures at once the one that is told: what the others most likely come from."""
+"""Of several failures at once the first of these is told."""
 
 
 def tell_failure(problem: BaseException, arguments: Sequence[str]) -> int:
     """Say on stderr what ended a command that was typed with these arguments; return the exit status."""
-    cause = min(_leaves(problem), key=_rank)
+    cause = cause_of(problem)
     if isinstance(cause, OutputError) and cause.is_pipe_closed:
         return PIPE_CLOSED
     if isinstance(cause, KeyboardInterrupt):
@@ -38,6 +38,11 @@ def tell_failure(problem: BaseException, arguments: Sequence[str]) -> int:
     if not isinstance(cause, OutputError | PhalanxError) and verbosity_typed(arguments) >= TRACED_FROM:
         click.echo("".join(traceback.format_exception(problem)), err=True, nl=False)
     return FAILED
+
+
+def cause_of(problem: BaseException) -> BaseException:
+    """Return what failed; of tasks that ran together, the failure from which the others most likely come."""
+    return min(_leaves(problem), key=_rank)
 
 
 def _leaves(problem: BaseException) -> Iterator[BaseException]:

@@ -12,7 +12,7 @@ from phalanx.cli.get import GetOptions
 from phalanx.cli.jsonpath import filled
 from phalanx.cli.lookup import find, is_gang, kinds_here, split_name, title
 from phalanx.cli.streams import visible
-from phalanx.errors import Forbidden, Gone, Missing
+from phalanx.errors import Forbidden, Gone, Missing, Unreachable
 from phalanx.explain.gang_status import GangStatus
 from phalanx.model.kinds import GROUP_KINDS, POD, Kind, kind_of
 from phalanx.store.kube.client import Client
@@ -62,17 +62,20 @@ async def _follow(client: Client, asked: GetOptions, kinds: Sequence[Kind], tabl
 
 
 async def changes(client: Client, kind: Kind, namespace: str, labels: str = "", fields: str = "") -> AsyncIterator[Document]:
-    """Yield objects as they change from now on."""
-    since = (await client.list(kind, namespace, labels=labels, fields=fields)).version
+    """Yield objects as they change from now on; a watch that ended or has a gap is begun anew."""
+    since = ""
     while True:
         try:
+            since = since or (await client.list(kind, namespace, labels=labels, fields=fields)).version
             async with aclosing(client.watch(kind, namespace, since=since, labels=labels, fields=fields)) as events:
                 async for event in events:
                     since = event.object["metadata"]["resourceVersion"]
                     if event.type != "BOOKMARK":
                         yield event.object
         except Gone:
-            since = (await client.list(kind, namespace, labels=labels, fields=fields)).version
+            since = ""
+        except Unreachable as problem:
+            raise Unreachable(f"{client.server} has stopped answering") from problem
 
 
 # --- gangs ---------------------------------------------------------------------------------------------------------------

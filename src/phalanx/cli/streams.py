@@ -139,6 +139,7 @@ class _Stream(io.TextIOWrapper):
 def guarded_streams() -> Iterator[None]:
     """Put the streams of a process behind outlets inside the block; what was written is flushed at its end."""
     before = sys.stdout, sys.stderr
+    sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: SIM115  # was closed before we started: nothing to read
     ours = _Stream(sys.stdout, is_result=True), _Stream(sys.stderr, is_result=False)
     sys.stdout, sys.stderr = ours
     try:

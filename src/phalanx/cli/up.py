@@ -45,7 +45,8 @@ CPU_PER_NODE, MEMORY_PER_NODE = "96", "1024Gi"
     help="Load the cluster from this file if it exists, and save it there.",
 )
 @click.option("--speed", default="1x", show_default=True, metavar="FACTOR", help="Speed of the cluster's clock, such as 60x.")
-def command(**options: Any) -> None:  # Any: as click read them
+@click.pass_context
+def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click read them
     """Start an embedded cluster on this machine and keep it running until Ctrl-C.
 
     Nodes, queues and pods come from the paths. Pods start one second after they are bound and run as long as their annotation
@@ -54,8 +55,13 @@ def command(**options: Any) -> None:  # Any: as click read them
     """
     import asyncio
 
+    from phalanx.cli.failures import TRACED_FROM, verbosity_typed
+    from phalanx.live.logs import start_logging
+
     asked = UpOptions(**options)
     asked.refuse_clashes()
+    if (verbosity := verbosity_typed(ctx.find_root().obj)) >= TRACED_FROM:
+        start_logging(verbosity)
     asyncio.run(_run(asked))
 
 
