@@ -29,19 +29,15 @@ def _target(place: str, document: Document) -> ObjectPlace:
     return kind_of(document), str(meta.get("namespace") or ""), str(meta["name"])
 
 
-async def by_name(client: Client, kind_name: str, namespace: str, names: Iterable[str]) -> list[ObjectPlace]:
-    """Return the objects of some names, of a gang its pods and then its group, if it has one; every one has to be there."""
-    found: list[ObjectPlace] = []
-    for name in names:
-        if is_gang(kind_name):
-            (gang,) = await gangs(client, namespace, [name])
-            kind = await group_kind(client, gang)
-            found += ((POD, namespace, member["pod"]) for member in gang["members"])
-            found += [] if kind is None else [(kind, namespace, name.partition("@")[0])]
-        else:
-            kind, document = await find(client, kind_name, namespace, name)
-            found.append((kind, document["metadata"].get("namespace", ""), name))
-    return found
+async def by_name(client: Client, kind_name: str, namespace: str, name: str) -> list[ObjectPlace]:
+    """Return the object of a name, of a gang its pods and then its group, if it has one."""
+    if not is_gang(kind_name):
+        kind, document = await find(client, kind_name, namespace, name)
+        return [(kind, document["metadata"].get("namespace", ""), name)]
+    (gang,) = await gangs(client, namespace, [name])
+    group = await group_kind(client, gang)
+    found: list[ObjectPlace] = [(POD, namespace, member["pod"]) for member in gang["members"]]
+    return [*found, *([] if group is None else [(group, namespace, name.partition("@")[0])])]
 
 
 class Deleter:

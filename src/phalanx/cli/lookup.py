@@ -2,13 +2,15 @@
 
 import json
 import os
+from collections.abc import Awaitable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from phalanx.model.kinds import Kind
     from phalanx.store.kube.client import Client
 
+Found = TypeVar("Found")
 START = "start one with 'phalanx up', or name one with --server or --kubeconfig"
 
 
@@ -123,6 +125,26 @@ async def find(client: "Client", kind_name: str, namespace: str, name: str) -> t
             problem = missing
     assert problem is not None
     raise Missing(f"{problem}{await _elsewhere(client, kind_name, name)}") from problem
+
+
+class Looking:
+    """Looks for one object after the other: those that are not there are told, and the others are found all the same."""
+
+    def __init__(self) -> None:
+        """Begin with nothing missing."""
+        self.missing = 0
+
+    async def at(self, found: Awaitable[Found]) -> "Found | None":
+        """Return what is found; None, and an error on stderr, where it is not there."""
+        from phalanx.cli.output import complain
+        from phalanx.errors import Missing
+
+        try:
+            return await found
+        except Missing as problem:
+            self.missing += 1
+            complain(f"error: {problem}")
+            return None
 
 
 async def _elsewhere(client: "Client", kind_name: str, name: str) -> str:
