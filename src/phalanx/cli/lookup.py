@@ -20,11 +20,15 @@ def address_file() -> Path:
     return Path(folder) / "phalanx" / "server.json"
 
 
-def leave_address(server: str) -> None:
-    """Leave the address of the cluster for other commands."""
+def leave_address(server: str) -> str:
+    """Leave the address of the cluster for other commands; where one runs already, leave that alone and return who it is."""
+    first, pid = _left()
+    if running_address():
+        return f"the cluster at {first} (process {pid})"
     file = address_file()
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps({"server": server, "pid": os.getpid()}))
+    return ""
 
 
 def take_address_back(server: str) -> None:

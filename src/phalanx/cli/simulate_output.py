@@ -54,6 +54,12 @@ def never_started(result: Mapping[str, Any]) -> Iterator[str]:
         yield f"{result['profile']}: {len(names)} of {counted(len(result['gangs']), 'gang')} never started: {shown}"
 
 
+def missing_text(names: Sequence[str]) -> Iterator[str]:
+    """Say which profiles were not compared because of Ctrl-C; nothing where all were."""
+    if names:
+        yield f"interrupted before {', '.join(names)}: {'it is' if len(names) == 1 else 'they are'} missing here"
+
+
 # --- one simulation ------------------------------------------------------------------------------------------------------
 
 
@@ -182,9 +188,9 @@ def _deadlock(item: Mapping[str, Any], resource: str) -> str:
 # --- several side by side ------------------------------------------------------------------------------------------------
 
 
-def write_comparison(shown: Sequence[ShownSimulation]) -> None:
+def write_comparison(shown: Sequence[ShownSimulation], missing: Sequence[str]) -> None:
     """Write one column per profile, with a star at the best of each line, and what each profile left undone."""
-    write_lines(_comparison(shown))
+    write_lines([*_comparison(shown), *missing_text(missing)])
 
 
 def _comparison(shown: Sequence[ShownSimulation]) -> Iterator[str]:

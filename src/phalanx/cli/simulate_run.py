@@ -15,7 +15,7 @@ from phalanx.cli import output
 from phalanx.cli.embedded_objects import served_objects
 from phalanx.cli.progress import clear_progress, show_progress
 from phalanx.cli.simulate import SimulateOptions
-from phalanx.cli.simulate_output import ShownSimulation, ending_text, never_started, write_comparison, write_one
+from phalanx.cli.simulate_output import ShownSimulation, ending_text, missing_text, never_started, write_comparison, write_one
 from phalanx.cli.simulate_trace import SimulationTrace
 from phalanx.cli.streams import escaped
 from phalanx.config.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile, with_gates
@@ -67,6 +67,8 @@ class SimulationOutcome:
     shown: list[ShownSimulation] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     is_interrupted: bool = False
+    missing: list[str] = field(default_factory=list)
+    """What was to be compared too; Ctrl-C came first."""
 
 
 def simulate(asked: SimulateOptions) -> SimulationOutcome:
@@ -82,6 +84,7 @@ def simulate(asked: SimulateOptions) -> SimulationOutcome:
             outcome.shown.append(replace(shown, result=trace.in_answer(dict(shown.result))))
             outcome.is_interrupted = pace.is_over
             if pace.is_over:
+                outcome.missing = [other for other, _ in policies[len(outcome.shown) :]]
                 break
     results = [shown.result for shown in outcome.shown]
     if not outcome.is_interrupted:
@@ -98,9 +101,11 @@ def _write(asked: SimulateOptions, outcome: SimulationOutcome) -> None:
         for shown in outcome.shown:
             for text in (ending_text(shown), *never_started(shown.result)):
                 output.note(text)
+        for text in missing_text(outcome.missing):
+            output.note(text)
         output.write_data({"results": results} if asked.compare else results[0], asked.form)
     elif asked.compare:
-        write_comparison(outcome.shown)
+        write_comparison(outcome.shown, outcome.missing)
     else:
         write_one(outcome.shown[0], output.Terminal.of_stdout())
     for text in outcome.complaints:

@@ -54,15 +54,18 @@ def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click rea
     'delete' with it, or 'kubectl --server'.
     """
     import asyncio
+    from contextlib import nullcontext
 
     from phalanx.cli.failures import TRACED_FROM, verbosity_typed
+    from phalanx.cli.held_files import held
     from phalanx.live.logs import start_logging
 
     asked = UpOptions(**options)
     asked.refuse_clashes()
     if (verbosity := verbosity_typed(ctx.find_root().obj)) >= TRACED_FROM:
         start_logging(verbosity)
-    asyncio.run(_run(asked))
+    with held(Path(asked.state)) if asked.state else nullcontext():
+        asyncio.run(_run(asked))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +114,10 @@ async def _run(asked: UpOptions) -> None:
 
     def announce(address: str) -> None:
         addresses.append(address)
-        leave_address(address)
+        first = leave_address(address)
         _greet(world, address)
+        if first:
+            output.note(f"other commands go to {first}, which was there first; to reach this cluster, add --server {address}")
 
     try:
         await embedded.run(ServingPlace(LOCALHOST, asked.port, Path(asked.state) if asked.state else None), announce, is_over)
