@@ -51,7 +51,7 @@ def _made(folder: Path) -> dict[str, str]:
         "brackets": b"[" * 100_000,
         "braces": b'{"a":' * 100_000,
         "binary": bytes(range(256)) * 8,
-        "latin": "kind: Pod\nmetadata: {name: caf\xe9}\n".encode("latin-1"),
+        "latin": "kind: Pod\nmetadata: {name: na\xefve}\n".encode("latin-1"),
         "utf-16": "apiVersion: v1\nkind: Pod\n".encode("utf-16"),
         "nul": b"\0" * 4096,
         "empty": b"",

@@ -58,6 +58,18 @@ def test_a_gang_that_had_its_minimum_grows() -> None:
     assert "Grows" in lines(running, build.pod("a-1", group="a", gpus=1), gpus=2)[1]
 
 
+def test_a_gang_whose_pods_have_not_begun_is_bound_and_does_not_run() -> None:
+    pod = {**build.pod("a-0", group="a", on="node-0", gpus=1), "status": {"phase": "Pending"}}
+    assert lines([build.pod_group("a", phase="Running"), pod], gpus=2)[1].split() == [
+        "default/a",
+        "default",
+        "Bound",
+        "1",
+        "1",
+        "0",
+    ]
+
+
 def test_placements_are_grouped_by_gang_and_node() -> None:
     found = lines(build.gang("b", tasks=2, gpus=1), build.gang("a", tasks=2, gpus=2), nodes=3, gpus=2)
     assert section(found, "PLACEMENTS") == ["default/a  node-0 ×1, node-1 ×1", "default/b  node-2 ×2"]
