@@ -24,9 +24,19 @@ A message says where, what, and what to write instead; it starts in lower case a
 prints it after "error: " and exits with 1. A task that does not fit is no error: it is a verdict.
 """
 
+from collections.abc import Iterable
+
 
 class PhalanxError(Exception):
-    """Anything that Phalanx raises on purpose."""
+    """Anything that Phalanx raises on purpose; the message is one line, and details have lines of their own below it."""
+
+    def __init__(self, message: str = "", *, details: Iterable[str] = ()) -> None:
+        """Say what is wrong."""
+        super().__init__(message)
+        self.message, self.details = message, tuple(details)
+
+    def __str__(self) -> str:
+        return "\n  ".join((self.message, *self.details))
 
 
 class ConfigError(PhalanxError):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -250,6 +251,17 @@ def test_ctrl_c_ends_cleanly_with_what_is_known_so_far(folder: Path, speed: str)
     assert found["metrics"]["gangs"] >= 1
     assert found["seconds"] > 0
     assert "interrupted; this is what was known by then" in words
+
+
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_ctrl_c_in_a_comparison_says_what_is_missing(folder: Path, form: str) -> None:
+    timer = Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    result = run(str(folder), "--speed", "1x", "--compare", "phalanx,volcano,kai", "-o", form)
+    timer.join()
+    assert result.exit_code == 130
+    said = result.stdout if form == "table" else result.stderr
+    assert "interrupted before volcano, kai: they are missing here\n" in said
 
 
 def test_progress_is_shown_on_a_terminal_and_taken_away(folder: Path) -> None:

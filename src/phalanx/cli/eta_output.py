@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-import click
-
 from phalanx.cli import output
+from phalanx.cli.streams import visible
 from phalanx.explain.gang_rows import GangRow
 from phalanx.explain.reason_text import counted
 from phalanx.model.listing import listed
@@ -73,9 +72,9 @@ def write(answer: Answer, form: str, notes: Sequence[str] = ()) -> None:
         output.write_data({**data, "notes": [*notes, *data["notes"]]}, form)
         return
     if not answer.estimates:
-        click.echo(_nobody(answer))
+        output.say(_nobody(answer))
         return
-    click.echo("\n".join(_lines(answer, output.Terminal.of_stdout())))
+    output.write_lines(_lines(answer, output.Terminal.of_stdout()))
     for text in _notes(answer):
         output.note(text)
 
@@ -95,7 +94,7 @@ def _nobody(answer: Answer) -> str:
 
 
 def _lines(answer: Answer, screen: output.Terminal) -> Iterator[str]:
-    cells = [_cells(found, answer) for found in sorted(answer.estimates, key=_place)]
+    cells = [[*map(visible, _cells(found, answer))] for found in sorted(answer.estimates, key=_place)]
     widths = [max(map(len, column)) for column in zip(HEADER, *cells, strict=True)][:-1]
     for line in (HEADER, *cells):
         start = output.GAP.join(cell.ljust(width) for cell, width in zip(line, widths, strict=False))

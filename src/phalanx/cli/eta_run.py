@@ -13,6 +13,7 @@ from phalanx.cli.eta_output import Answer, write
 from phalanx.cli.eta_simulations import EtaCluster, EtaSettings, SimulationPlan, eta_cluster, simulated
 from phalanx.cli.gang_choice import chosen_gang, owners_by_gang
 from phalanx.cli.intake_notes import write_absences, write_notes
+from phalanx.cli.progress import clear_progress, show_progress
 from phalanx.cli.session_input import SessionInput, read_input
 from phalanx.errors import ConfigError, SnapshotError
 from phalanx.explain.gang_rows import GangRow
@@ -85,9 +86,9 @@ class Progress:
     def show(self, done: int, planned: int) -> None:
         """Write over the last line."""
         if self._shows:
-            click.echo(f"\r{done} of {planned} simulations\033[K", err=True, nl=False)
+            show_progress(f"{done} of {planned} simulations")
 
     def finish(self) -> None:
         """Take the line away."""
         if self._shows:
-            click.echo("\r\033[K", err=True, nl=False)
+            clear_progress()

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from time import monotonic
 
-import click
-
 from phalanx.cli import output
 from phalanx.cli.explain import ExplainOptions
 from phalanx.cli.explanation_text import explanation_lines
@@ -42,7 +40,6 @@ def write_explanation(found: Explanation, form: str, answer: WhatIf, notes: Sequ
     """Write an explanation, and what would start the gang, for people or for programs."""
     screen = output.Terminal.of_stdout()
     if form == "table":
-        lines = [*explanation_lines(found, screen), *what_if_lines(answer)]
-        click.echo("\n".join(lines), color=screen.has_colour)
+        output.write_lines([*explanation_lines(found, screen), *what_if_lines(answer)])
     else:
         output.write_data({**found.document(), **answer.document(), **({"notes": list(notes)} if notes else {})}, form)

@@ -16,9 +16,11 @@ import click
 
 from phalanx.cli import output
 from phalanx.cli.embedded_objects import served_objects
+from phalanx.cli.progress import clear_progress, show_progress
 from phalanx.cli.simulate import SimulateOptions
-from phalanx.cli.simulate_output import ShownSimulation, ending_text, never_started, write_comparison, write_one
+from phalanx.cli.simulate_output import ShownSimulation, ending_text, missing_text, never_started, write_comparison, write_one
 from phalanx.cli.simulate_trace import SimulationTrace
+from phalanx.cli.streams import escaped
 from phalanx.cli.trace_options import LEVELS
 from phalanx.config.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile, with_gates
 from phalanx.config.schedulers import our_schedulers
@@ -69,6 +71,8 @@ class SimulationOutcome:
     shown: list[ShownSimulation] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     is_interrupted: bool = False
+    missing: list[str] = field(default_factory=list)
+    """What was to be compared too; Ctrl-C came first."""
 
 
 def simulate(asked: SimulateOptions) -> SimulationOutcome:
@@ -85,6 +89,7 @@ def simulate(asked: SimulateOptions) -> SimulationOutcome:
             outcome.shown.append(replace(shown, result=trace.in_answer(dict(shown.result))))
             outcome.is_interrupted = pace.is_over
             if pace.is_over:
+                outcome.missing = [other for other, _ in policies[len(outcome.shown) :]]
                 break
     results = [shown.result for shown in outcome.shown]
     if not outcome.is_interrupted:
@@ -101,20 +106,22 @@ def _write(asked: SimulateOptions, outcome: SimulationOutcome) -> None:
         for shown in outcome.shown:
             for text in (ending_text(shown), *never_started(shown.result)):
                 output.note(text)
+        for text in missing_text(outcome.missing):
+            output.note(text)
         output.write_data({"results": results} if asked.compare else results[0], asked.form)
     elif asked.compare:
-        write_comparison(outcome.shown)
+        write_comparison(outcome.shown, outcome.missing)
     else:
         write_one(outcome.shown[0], output.Terminal.of_stdout())
     for text in outcome.complaints:
-        click.echo(f"not as expected: {text}", err=True)
+        output.complain(f"not as expected: {text}")
 
 
 def _write_report(path: str, results: list[Mapping[str, Any]]) -> None:
     from phalanx.sim.report import page
 
     try:
-        Path(path).write_text(page([dict(result) for result in results]), encoding="utf-8")
+        Path(path).write_text(escaped(page([dict(result) for result in results])), encoding="utf-8")
     except OSError as problem:
         raise ConfigError(f"--report: {path}: cannot be written: {problem.strerror}") from problem
     output.note(f"the report is in {path}")
@@ -283,9 +290,9 @@ class PlaybackPace:
             finished = sum(record.finished is not None for record in records)
             of = f" of {short_time(self._until)}" if self._until is not None else ""
             text = f"{self._name}: {short_time(self._moment())}{of}, {finished} of {len(records)} gangs finished"
-            click.echo(f"\r{text}, {now - self._begun:.0f} s\033[K", err=True, nl=False)
+            show_progress(f"{text}, {now - self._begun:.0f} s")
 
     def finish(self) -> None:
         """Take the line away."""
         if self._shows:
-            click.echo("\r\033[K", err=True, nl=False)
+            clear_progress()

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from phalanx.cli.output import write_trace
+from phalanx.cli.output import complain, write_trace
 from phalanx.cli.simulate import SimulateOptions
 from phalanx.cli.trace_options import LEVELS
 from phalanx.explain.answer import trace
@@ -35,7 +35,7 @@ class SimulationTrace:
             return
         seconds, number = self._world.now - self._world.start, self._world.loop.count
         if self._asked.form == "table":
-            click.echo(f"session {number} of {self._name} at {short_time(seconds)}", err=True)
+            complain(f"session {number} of {self._name} at {short_time(seconds)}")
             write_trace(decisions)
         else:
             self._steps += [{"session": number, "seconds": seconds, **step} for step in trace(decisions)]

@@ -5,8 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from time import monotonic
 
-import click
-
 from phalanx.cli import output
 from phalanx.cli.explanation_text import explanation_lines
 from phalanx.cli.grouping import settings_for
@@ -62,12 +60,12 @@ def write(found: SubmissionTrial, form: str, notes: Sequence[str]) -> None:
         output.write_data({**found.document(), "notes": list(notes)}, form)
         return
     for name, text in found.submission.refused:
-        click.echo(f"{name} would be rejected: {text}")
+        output.say(f"{name} would be rejected: {text}")
     sources = Counter(gang.source for gang in found.gangs)
     for gang in found.gangs:
-        click.echo("\n".join(_gang_lines(gang, _title(gang, is_only=sources[gang.source] == 1))))
+        output.write_lines(_gang_lines(gang, _title(gang, is_only=sources[gang.source] == 1)))
     if found.others:
-        click.echo("\n".join(lines_of_difference(found.others)))
+        output.write_lines(lines_of_difference(found.others))
 
 
 def _title(gang: SubmittedGang, *, is_only: bool) -> str:

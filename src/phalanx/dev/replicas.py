@@ -44,8 +44,8 @@ def scheduling(plane: ControlPlane, folder: Path, *flags: str) -> Iterator[Path]
             process.terminate()
             left = process.wait(STOP_SECONDS)
     if (code, left) != (None, 0):
-        end = "\n".join(log.read_text().splitlines()[-LAST_LINES:])
-        raise PhalanxError(f"phalanx run ended with {code if code is not None else left}; the end of {log}:\n{end}")
+        end = log.read_text().splitlines()[-LAST_LINES:]
+        raise PhalanxError(f"phalanx run ended with {code if code is not None else left}; the end of {log}:", details=end)
 
 
 @dataclass(frozen=True, slots=True)

@@ -235,9 +235,9 @@ class Intake:
         if len(problems) == 1:
             raise SnapshotError(problems[0])
         if problems:
-            lines = [f"{len(problems)} objects or files cannot be read:", *problems[:MOST_SHOWN]]
             more = len(problems) - MOST_SHOWN
-            raise SnapshotError("\n  ".join([*lines, *([f"and {more} more"] if more > 0 else [])]))
+            shown = [*problems[:MOST_SHOWN], *([f"and {more} more"] if more > 0 else [])]
+            raise SnapshotError(f"{len(problems)} objects or files cannot be read:", details=shown)
 
 
 def _objects(paths: Iterable[str], problems: list[str]) -> Iterator[Placed]:

@@ -3,6 +3,7 @@
 Everything is answered in the event loop, one request at a time, so the store needs no locks; watches are streamed beside them.
 """
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from email.utils import formatdate
@@ -11,7 +12,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from phalanx.errors import ClusterError, Missing
+from phalanx.errors import ClusterError, Missing, ServerError
 from phalanx.model.kinds import Document
 from phalanx.store.memory import MemoryStore
 from phalanx.store.paths import NOWHERE
@@ -26,6 +27,8 @@ from phalanx.web.writes import Answer, warnings_about, write
 LARGEST_BODY = 3 << 20
 """As much as a real API server reads."""
 HEALTH = ("/livez", "/readyz", "/healthz")
+LOGGER, TRACED = logging.getLogger("phalanx.web"), logging.INFO - 5
+"""Tracebacks are logged at -v 5."""
 Hook = Callable[[], None]
 
 
@@ -78,6 +81,10 @@ class Api:
             return self._json(status_of(problem), problem.code)
         except (TypeError, AttributeError, KeyError, ValueError) as problem:  # a document of an unexpected shape
             return self._json(status_of(ClusterError(f"the object cannot be understood: {type(problem).__name__}: {problem}")), 400)
+        except Exception as problem:  # a request that we fail on is answered too, and the next one as well
+            LOGGER.log(TRACED, "%s %s failed", request.method, request.path, exc_info=problem)
+            text = f"internal error, please report it: {type(problem).__name__}: {problem}"
+            return self._json(status_of(ServerError(text)), ServerError.code)
 
     async def _served(self, request: web.Request) -> web.StreamResponse:
         path = request.path.rstrip("/") or "/"

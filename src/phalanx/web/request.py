@@ -18,6 +18,7 @@ JSON_FORMS = ("application/json", "application/octet-stream", *patches.FORMS)
 """A client that names no form sends octets."""
 LOCAL = ("localhost", "127.0.0.1", "::1")
 YES = ("1", "true", "True")
+IGNORE, WARN, STRICT = FIELD_VALIDATIONS = ("Ignore", "Warn", "Strict")
 VERBS = {"GET": "read", "POST": "create", "PUT": "replace", "PATCH": "patch", "DELETE": "delete"}
 
 
@@ -66,6 +67,15 @@ class ApiRequest:
         if asked not in ("", "All"):
             raise Invalid(f'dryRun: Unsupported value: "{asked}": supported values: "All"')
         return asked == "All"
+
+    @property
+    def field_validation(self) -> str:
+        """What becomes of fields that the kind does not have."""
+        asked = str(self.query.get("fieldValidation") or WARN)
+        if asked not in FIELD_VALIDATIONS:
+            known = ", ".join(f'"{name}"' for name in ("", *sorted(FIELD_VALIDATIONS)))
+            raise Invalid(f'fieldValidation: Unsupported value: "{asked}": supported values: {known}')
+        return asked
 
     @property
     def options(self) -> Document:
