@@ -10,7 +10,8 @@ from phalanx.model.selectors import Requirement
 
 Document = Mapping[str, Any]
 _SET = re.compile(r"\s*(\S+)\s+(in|notin)\s+\(([^)]*)\)\s*$")
-_PARTS = re.compile(r",(?![^()]*\))")
+_PART = re.compile(r"(?:[^,(]+|\([^)]*\)?)+")
+"""Up to the next comma that is not in brackets."""
 
 FIELDS = ("metadata.name", "metadata.namespace")
 FIELDS_BY_KIND = {
@@ -60,7 +61,7 @@ def check_fields(kind: str, chosen: Selection) -> None:
 
 
 def _split(text: str) -> list[str]:
-    return [part.strip() for part in _PARTS.split(text) if part.strip()]
+    return [part.strip() for part in _PART.findall(text) if part.strip()]
 
 
 def _requirement(text: str) -> Requirement:
