@@ -11,7 +11,6 @@ from phalanx.model.patterns import compile_pattern
 from phalanx.model.quantity import parse_quantity
 from phalanx.model.storage import Device
 
-
 MOST_VALUES = 10_000
 """In one list, with the lists inside of it. An expression of the longest text that is allowed writes fewer."""
 
@@ -46,8 +45,8 @@ class Quantity:
 class CelList(tuple[object, ...]):
     """A list that an expression writes. It knows how many values are in it, those of inner lists among them.
 
-    With `cel.bind` a list can hold another one a hundred times, which holds a third one a hundred times, and so on: to compare two of
-    those takes longer than anybody waits.
+    With `cel.bind` a list can hold another one a hundred times, which holds a third one a hundred times, and so on: to compare two
+    of those takes longer than anybody waits.
     """
 
     size: int

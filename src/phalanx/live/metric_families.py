@@ -35,6 +35,9 @@ class SessionFamilies:
         self.action = _seconds(
             registry, "phalanx_action_duration_seconds", "Seconds that an action took in a session.", DECIDING, ["action"]
         )
+        self.too_long = Counter(
+            "phalanx_long_sessions_total", "Sessions that took longer than PHALANX_MAX_SESSION_SECONDS.", registry=registry
+        )
         text = "Seconds that a hook of a plugin took in all of a session; measured in one session of ten."
         self.plugin = _seconds(registry, "phalanx_plugin_duration_seconds", text, ASKING, ["plugin", "hook"])
 

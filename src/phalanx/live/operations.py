@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from traceback import format_exception
 
 from phalanx.controllers.controller import RecordEvent
 from phalanx.errors import ClusterError, Conflict
@@ -80,7 +81,7 @@ class Operations:
         self.metrics.session_held(seconds, snapshot_seconds=snapshot_seconds, times=times)
 
     def _failed(self, problem: Exception) -> None:
-        self._log.error("where a session failed", exc_info=problem)
+        log_line(self._log, Line(MOST_VERBOSE, "".join(format_exception(problem)).rstrip()))
 
     def _bound(self, task: Task, node: str, seconds: float) -> None:
         self.metrics.bind_ended(task.key, "bound", seconds=seconds)

@@ -62,8 +62,22 @@ BODY_BYTES = Bound(
 )
 WATCHES = Bound("PHALANX_MAX_WATCHES", 1000, "open watches", "memory: each holds what its client has not read yet")
 QUEUE_LEVELS = Bound("PHALANX_MAX_QUEUE_LEVELS", 64, "levels of queues", "the stack: shares are divided level by level")
+SESSION_SECONDS = Bound(
+    "PHALANX_MAX_SESSION_SECONDS", 5, "seconds of a session", "nothing: a longer one is reported with what took longest in it"
+)
 
-BOUNDS = (INPUT_BYTES, DOCUMENTS, NESTING, ALIASED_VALUES, STATE_BYTES, TRACE_BYTES, BODY_BYTES, WATCHES, QUEUE_LEVELS)
+BOUNDS = (
+    INPUT_BYTES,
+    DOCUMENTS,
+    NESTING,
+    ALIASED_VALUES,
+    STATE_BYTES,
+    TRACE_BYTES,
+    BODY_BYTES,
+    WATCHES,
+    QUEUE_LEVELS,
+    SESSION_SECONDS,
+)
 
 
 def is_too_deep(value: object) -> bool:

@@ -18,7 +18,7 @@ from phalanx.dialects.yunikorn import comes_first
 from phalanx.model.gang import Gang, SubGroup, TopologyConstraint
 from phalanx.model.kinds import GROUP_BY_DIALECT, Document, object_key
 from phalanx.model.resources import Resources
-from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.model.task import GangKey, Task
 from phalanx.state.snapshot import Snapshot
 
 Found = TypeVar("Found")
