@@ -96,6 +96,9 @@ class ProcessFamilies:
             registry, "phalanx_queue_resources",
             "What a queue has, requests, deserves and may have, in cores, bytes and devices.", ["queue", "resource", "kind"],
         )  # fmt: skip
+        self.quarantined = ReplacedGauge(
+            registry, "phalanx_quarantined_objects", "Objects that cannot be understood and are left out, by kind.", ["kind"]
+        )
         self.leader = Gauge("phalanx_leader", "1 for the replica that decides, 0 for one that stands by.", registry=registry)
         self.reloads = Counter(
             "phalanx_config_reloads_total", "Changes of the configuration file, by result.", ["result"], registry=registry

@@ -5,7 +5,7 @@ creation times of gangs do.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from prometheus_client import CollectorRegistry, ProcessCollector, disable_created_metrics, generate_latest
@@ -137,6 +137,10 @@ class Metrics:
     def leads(self, is_leader: bool) -> None:
         """This replica decides, or stands by."""
         self._process.leader.set(is_leader)
+
+    def quarantined(self, count_by_resource: Mapping[str, int]) -> None:
+        """So many objects of each kind cannot be understood now."""
+        self._process.quarantined.show(((resource,), count) for resource, count in count_by_resource.items())
 
     def configured(self) -> None:
         """The process began with a good configuration."""

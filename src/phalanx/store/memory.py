@@ -38,6 +38,10 @@ class ListPage:
     """How many objects follow."""
 
 
+def _raise(_: WatchEvent, problem: Exception) -> None:
+    raise problem
+
+
 class MemoryStore:
     """Objects by kind, with everything that the API server and the garbage collector do when one changes."""
 
@@ -48,6 +52,8 @@ class MemoryStore:
         self._place_by_uid: dict[str, tuple[Kind, str]] = {}
         self._dependents: dict[str, dict[tuple[Kind, str], None]] = {}
         self._listeners: list[Callable[[WatchEvent], None]] = []
+        self.on_failure: Callable[[WatchEvent, Exception], None] = _raise
+        """Called with the first listener's failure over a change, after all have heard of it."""
         self.binding: list[Callable[[Document, str], None]] = []
         """Called before a pod is bound to a node; a listener refuses the binding by raising."""
         self.numbers = 0
@@ -367,9 +373,16 @@ class MemoryStore:
         return last
 
     def _notify(self, event: WatchEvent) -> None:
+        """Tell all listeners; one that fails keeps no other from hearing it."""
         self.history.add(event)
+        failure: Exception | None = None
         for listener in self._listeners:
-            listener(event)
+            try:
+                listener(event)
+            except Exception as problem:
+                failure = failure or problem
+        if failure is not None:
+            self.on_failure(event, failure)
 
     # --- namespaces --------------------------------------------------------------------------------------------------
 
