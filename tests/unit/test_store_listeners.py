@@ -2,7 +2,7 @@
 
 import pytest
 
-from phalanx.model.kinds import EVENT, POD
+from phalanx.model.kinds import POD
 from phalanx.model.watch_event import WatchEvent
 from phalanx.sim.world import World
 from phalanx.store.memory import MemoryStore
@@ -25,11 +25,11 @@ def test_all_listeners_hear_of_a_change_before_a_failure_is_raised() -> None:
 
 def test_a_cluster_that_users_look_at_goes_on_with_an_object_that_somebody_fails_on() -> None:
     world: World = worlds.world(is_served=True, cpu=4)
-    node = build.node("odd")
+    node, told = build.node("odd"), list[str]()
+    world.on_event(lambda event: told.append(f"{event.reason}: {event.message}"))
     world.store.load({**node, "status": {"allocatable": "plenty", "conditions": ["Ready"]}})
     world.load(build.gang("train", tasks=2, cpu=1))
     worlds.run(world, 10)
     assert all(pod["spec"].get("nodeName") for pod in world.store.items(POD))
-    assert any(text.startswith("nodes odd: left out, please report it: AttributeError: ") for text in world.problems)
-    told = [item["message"] for item in world.store.items(EVENT) if item["reason"] == "Misconfigured"]
-    assert told == ["Node odd: status.allocatable: expected `object | null`, got `str`"]
+    assert any(text.startswith("nodes default/odd: left out, please report it: AttributeError: ") for text in world.problems)
+    assert "Misconfigured: Node odd: status.allocatable: expected `object | null`, got `str`" in told

@@ -355,7 +355,8 @@ class World:
 
     def _note_warning(self, event: RecordEvent) -> None:
         """Keep what is wrong with objects, and which gangs waited too long."""
-        if event.is_warning and not event.is_expected:
+        is_known = any(event.message == found.problem for found in self.cache.quarantined.values())
+        if event.is_warning and not event.is_expected and not is_known:
             self.problems.append(event.message)
         task = self._task(event.about) if event.reason in TIMEOUTS else None
         if task is not None:

@@ -38,6 +38,14 @@ class ListPage:
     """How many objects follow."""
 
 
+def _refuse_incomplete(document: Document) -> None:
+    """Refuse an object that this store cannot have written."""
+    meta = document.get("metadata")
+    texts = [meta.get(key) for key in ("name", "uid", "resourceVersion")] if isinstance(meta, dict) else [None]
+    if not all(isinstance(text, str) and text for text in texts):
+        raise Invalid(f"{document.get('kind')}: metadata: a name, uid or resourceVersion is missing")
+
+
 def _raise(_: WatchEvent, problem: Exception) -> None:
     raise problem
 
@@ -189,6 +197,7 @@ class MemoryStore:
         self.history.version, self.numbers = max(version, self.history.version), max(numbers, self.numbers)
         for document in documents:
             kind = kind_of(document)
+            _refuse_incomplete(document)
             old = self.find(kind, *_place(kind, document))
             if old is not None:
                 self._place_by_uid.pop(old["metadata"]["uid"], None)

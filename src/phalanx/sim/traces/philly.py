@@ -61,7 +61,7 @@ class _Log:
             found = msgspec.json.decode(read_bounded(path), type=list[msgspec.Raw])
         except SnapshotError as problem:
             raise TraceError(str(problem)) from problem
-        except msgspec.MsgspecError as problem:
+        except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
             raise TraceError(f"{path.name}: {problem}; expected {self.title}") from problem
         return (_LogEntry(f"{path.name}, job {number}", raw) for number, raw in enumerate(found, start=1))
 
@@ -82,6 +82,8 @@ class _LogEntry:
             return msgspec.json.decode(self.raw, type=_Job)
         except msgspec.ValidationError as problem:
             raise TraceError(f"{self.place}: {readable(problem)}") from problem
+        except UnicodeDecodeError as problem:
+            raise TraceError(f"{self.place}: not text in UTF-8: {problem}") from problem
 
     def seconds(self, attempt: _JobAttempt) -> float:
         """Return how long an attempt ran; 0 if its start or end was not recorded."""
