@@ -1,8 +1,8 @@
 """Runs fuzzers: `python -m tests.fuzz [--seconds 60] [TARGET...]`.
 
 Each target runs in a process of its own, with a limit on its memory. With atheris it is led by the coverage of the code; what it
-has found so far is kept in `.fuzz` and is where the next run begins. Without atheris inputs are made by `mutations.py` alone. An input
-that breaks something is saved in `tests/data/fuzz/TARGET`, where the tests try it from then on.
+has found so far is kept in `.fuzz` and is where the next run begins. Without atheris inputs are made by `mutations.py` alone. An
+input that breaks something is saved in `tests/data/fuzz/TARGET`, where the tests try it from then on.
 """
 
 import argparse

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 _WORD = re.compile(rb"[A-Za-z0-9_.]+|[^A-Za-z0-9_.]")
 ODD = (
-    b"", b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b"-1", b"0", b"1e999", b"9" * 25, b"null", b"[]", b"{}", b"~", b"*a", b"&a ", b"<<: ", b"!!x ",
-    b"'", b'"', b"\\", b"\r\n", b"\t", b"%", b"..", b"\xf0\x9f\x92\xa9", b"\\ud800", b"NaN", b"- ", b": ", b"? ", b"|\n", b"#", b"---\n", b"\x1b[31m",
+    b"", b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b"-1", b"0", b"1e999", b"9" * 25, b"null", b"[]", b"{}", b"~", b"*a", b"&a ",
+    b"<<: ", b"!!x ", b"'", b'"', b"\\", b"\r\n", b"\t", b"%", b"..", b"\xf0\x9f\x92\xa9", b"\\ud800", b"NaN", b"- ", b": ", b"? ",
+    b"|\n", b"#", b"---\n", b"\x1b[31m",
 )  # fmt: skip
 LARGEST = 1 << 14
 Change = Callable[[bytes, Random, Sequence[bytes]], bytes]

@@ -190,14 +190,23 @@ async def _answer(method: str, path: str, form: str, body: bytes) -> None:
 
 POD = b'{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "x"}]}}'
 OBJECTS = (Path(__file__).parents[1] / "data" / "objects" / "one-of-each-kind.yaml").read_bytes()
+PARTS = OBJECTS.split(b"\n---")[1:]
 TABLE = (
     b"job_id,user,gpu_num,cpu_num,node_num,submit_time,start_time,end_time,duration,state,queue,vc\n1,u,2,4,1,2020-01-01 00:00:00,"
+)
+PHILLY = (
+    b'[{"jobid": "a", "vc": "b", "submitted_time": "2017-10-03 01:00:00", "attempts": [{"start_time": "2017-10-03 01:00:00", '
+    b'"end_time": "2017-10-03 02:00:00", "detail": [{"ip": "m", "gpus": ["g"]}]}]}]'
+)
+STATE = (
+    b'{"format": 1, "now": 0, "version": 3, "numbers": 2, "objects": [{"apiVersion": "v1", "kind": "Pod", "metadata": '
+    b'{"name": "a", "namespace": "b", "uid": "u", "resourceVersion": "1"}}]}'
 )
 JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
 TARGETS = {
     "quantities": Target(_quantities, (b"1500m", b"4Gi", b"1e3", b"-.5E-3", b"+1.Ki", b"9" * 40)),
     "times": Target(_times, (b"1h30m", b"30m..2h", b"*/5 1-3 * * MON", b"2026-01-01T00:00:00Z", b"0 0 31 2 *", b"1.5d", b"-1ms")),
-    "selectors": Target(_selectors, (b"app=train,tier!=test", b"a in (x, y),!b", b"spec.nodeName=n,metadata.name!=a", b"a notin ()")),
+    "selectors": Target(_selectors, (b"app=train,tier!=test", b"a in (x, y),!b", b"spec.nodeName=n,kind!=a", b"a notin ()")),
     "patterns": Target(_patterns, (b"^rack-1[0-9]+$", b"^(a+)+$", b"[[:alpha:]]{1,1000}", b"(?i)x|y")),
     "cel": Target(
         _cel,
@@ -208,11 +217,11 @@ TARGETS = {
             b'"a".matches("^(a+)+$") && -1 < 0x1F && device.allowMultipleAllocations != true',
         ),
     ),
-    "manifests": Target(_manifests, (*(b"---".join(part) for part in zip(*[iter(OBJECTS.split(b"\n---")[1:])] * 3)), POD), True),
+    "manifests": Target(_manifests, (*(b"\n---".join(PARTS[place : place + 3]) for place in range(0, len(PARTS), 3)), POD), True),
     "configurations": Target(
         _configurations,
         (
-            b'actions: "enqueue, allocate"\ntiers:\n- plugins:\n  - name: gang\n  - name: binpack\n    arguments: {binpack.weight: 3}\n',
+            b'actions: "enqueue, allocate"\ntiers:\n- plugins: [{name: gang}, {name: binpack, arguments: {binpack.weight: 3}}]\n',
             b"profile: kai\nconfigurations:\n- name: allocate\n  arguments: {predicateErrorCacheEnable: true}\n",
             b"kind: ConfigMap\ndata: {volcano-scheduler.conf: 'profile: volcano'}\n",
         ),
@@ -221,22 +230,22 @@ TARGETS = {
     "scenarios": Target(
         _scenarios,
         (
-            b"until: 2h\nseed: 3\narrivals:\n- {at: 1m, gangs: [a], every: 5m, times: 3}\nfailures:\n- {at: 1m, bind: n0, times: 2}\n",
+            b"until: 2h\nseed: 3\narrivals: [{at: 1m, gangs: [a], every: 5m, times: 3}]\nfailures: [{at: 1m, bind: n0}]\n",
             b"nodes:\n- {at: 5m, node: a, event: drain}\ndurations:\n- {match: a*, duration: 30m..2h}\ndelays: {bind: 1s..2s}\n",
             b"expect:\n- {profiles: [kai], gangs: {a: {starts: true, why: x}}, deadlocks: 0}\nrestart: never\n",
         ),
         True,
     ),
-    "traces": Target(_traces, (TABLE + b"2020-01-01 00:01:00,2020-01-01 01:00:00,3600,COMPLETED,q,vc\n", b'[{"jobid": "a", "vc": "b", "submitted_time": "2017-10-03 01:00:00", "attempts": [{"start_time": "2017-10-03 01:00:00", "end_time": "2017-10-03 02:00:00", "detail": [{"ip": "m", "gpus": ["g"]}]}]}]')),
-    "usage": Target(_usage, (b'{"status": "success", "data": {"resultType": "matrix", "result": []}}', b"queues: {a: {cpu: 1}}"), True),
+    "traces": Target(_traces, (TABLE + b"2020-01-01 00:01:00,2020-01-01 01:00:00,3600,COMPLETED,q,vc\n", PHILLY)),
+    "usage": Target(_usage, (b'{"status": "success", "data": {"resultType": "matrix", "result": []}}',), True),
     "histories": Target(_histories, (b'{"gang": "research/bert", "seconds": 5400}\n',), True),
-    "states": Target(_states, (b'{"format": 1, "now": 0, "version": 3, "numbers": 2, "objects": [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "b", "uid": "u", "resourceVersion": "1"}}]}',)),
+    "states": Target(_states, (STATE,)),
     "requests": Target(
         _requests,
         (
             b"POST /api/v1/namespaces/default/pods\n" + POD,
             b"GET /api/v1/pods?labelSelector=a%3Db&fieldSelector=spec.nodeName%3Dx&limit=3&continue=x\n",
-            b'PATCH /api/v1/namespaces/default application/json-patch+json\n[{"op": "add", "path": "/metadata/labels", "value": {}}]',
+            b'PATCH /api/v1/namespaces/default application/json-patch+json\n[{"op": "add", "path": "/metadata/a", "value": {}}]',
             f"POST {JOBS}\n".encode() + b'{"spec": {"minAvailable": 1, "tasks": [{"name": "w", "replicas": 1, "template": {}}]}}',
             b'PUT /api/v1/namespaces/default/status\n{"metadata": {"name": "default"}, "status": {}}',
             b'DELETE /api/v1/namespaces/default?gracePeriodSeconds=0\n{"preconditions": {"uid": "x"}}',

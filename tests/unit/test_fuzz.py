@@ -31,7 +31,7 @@ def test_the_seeds_of_a_fuzzer_break_nothing(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(st.data())
 def test_a_few_inputs_break_nothing(name: str, data: st.DataObject) -> None:
     TARGETS[name].check(data.draw(inputs(TARGETS[name].seeds)))

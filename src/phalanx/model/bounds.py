@@ -53,7 +53,7 @@ ALIASED_VALUES = Bound(
     "values by way of YAML aliases",
     "memory: ten lines of aliases can stand for billions of values",
 )
-STATE_BYTES = Bound("PHALANX_MAX_STATE_BYTES", 1 << 30, "bytes of a state file", "memory")
+STATE_BYTES = Bound("PHALANX_MAX_STATE_BYTES", 1 << 29, "bytes of a state file", "memory")
 TRACE_BYTES = Bound(
     "PHALANX_MAX_TRACE_BYTES", 1 << 32, "bytes of a table of a trace", "time and memory; the largest public ones have 2 GB"
 )

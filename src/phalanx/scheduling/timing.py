@@ -46,7 +46,7 @@ class Times:
 
     def longest(self) -> str:
         """Say what took longest: "6.9 s of it in preempt, 6.5 s about gang research/train, 3.1 s in extender (predicate)"."""
-        parts = [
+        parts: list[tuple[str, Mapping[Any, float]]] = [  # Any: each has keys of its own
             ("in {}", self.by_action),
             ("about gang {}", self.by_gang),
             ("in {0[0]} ({0[1]})", self.by_hook),
