@@ -5,6 +5,7 @@
 
 import asyncio
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -110,7 +111,7 @@ def test_all_good_gangs_start_and_the_bad_object_is_told(kind: str, seed: int) -
     assert [found for found in scene.live.cache.quarantined.values() if not scene.told(found)] == []
 
 
-UNREADABLE = {
+UNREADABLE: dict[str, dict[str, Any]] = {
     "Node": {"status": {"allocatable": {"cpu": "plenty"}}}, "Queue.scheduling.volcano.sh": {"spec": {"weight": "heavy"}},
     "HyperNode.topology.volcano.sh": {"spec": {"tier": "top", "members": []}}, "PriorityClass.scheduling.k8s.io": {"value": "high"},
     "PodDisruptionBudget.policy": {"spec": 3}, "ResourceQuota": {"status": {"hard": {"pods": "many"}}},

@@ -29,6 +29,8 @@ try:
 except ImportError:  # PyYAML was built without libyaml: slower, the same otherwise
     from yaml import SafeLoader  # type: ignore[assignment]  # the same interface
 
+__all__ = ["SafeLoader", "read_yaml"]
+
 TAG = "tag:yaml.org,2002:"
 PLAIN_TAGS = (f"{TAG}int", f"{TAG}float", f"{TAG}bool", f"{TAG}null")
 

@@ -25,7 +25,8 @@ from phalanx.model.queue_usage import QueueHistory
 from phalanx.session.policy import Policy
 from phalanx.state.hypernode_problems import hypernode_problems
 from phalanx.state.snapshot import Snapshot
-from phalanx.store.bounded_files import STDIN, read_bounded
+from phalanx.store.bounded_files import STDIN as STDIN
+from phalanx.store.bounded_files import read_bounded
 from phalanx.store.completion import ManifestObjects, known_kind
 from phalanx.store.listed_cluster import ListedCluster
 from phalanx.store.missing_references import (
