@@ -8,6 +8,9 @@ RUNTIME := $(VENV)/.runtime-installed
 TOOLS := $(VENV)/.tools-installed
 
 TEST_WORKERS ?= auto
+FUZZ_SECONDS ?= 60
+# All of tests/fuzz/targets.py if empty.
+FUZZ_TARGETS ?=
 CHECKS := check-format check-lint check-types check-imports check-dependencies check-spelling check-changelog
 EXACT := src/phalanx/model/*,src/phalanx/placement/*,src/phalanx/state/*,src/phalanx/session/*
 # Keeps the lines of one check together; make before 4.0 cannot.
@@ -75,7 +78,9 @@ browser: $(TOOLS)  ## Look at our pages with a real Chromium, which is installed
 		|| { apt-get update && apt-get install --yes --no-install-recommends chromium; }
 	$(BIN)/pytest tests/browser
 
-fuzz: $(TOOLS)  ## Try the properties on examples that no run had before
+fuzz: $(TOOLS)  ## Feed hostile input to everything that reads, for FUZZ_SECONDS each; then try the properties on new examples
+	@$(PIP) --no-build-isolation --editable '.[fuzz]' || echo "atheris cannot be installed here; the fuzzers go on without it"
+	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 	PHALANX_FUZZ=1 $(BIN)/pytest --numprocesses $(TEST_WORKERS) tests/properties
 
 bench: $(RUNTIME)  ## Measure how fast sessions are decided on this machine
@@ -88,7 +93,7 @@ dist: $(RUNTIME)  ## Build the wheel and the source archive into dist
 	$(BIN)/python -m hatchling build --clean
 
 clean:  ## Remove .venv, caches and reports
-	rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .fuzz .hypothesis .import_linter_cache
 	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/pyvenv.cfg:

@@ -15,6 +15,7 @@
         ├── Forbidden      a rule of the cluster says no
         ├── NotAllowed     this cannot be done to that, whatever the object
         ├── WrongForm      the body of a request is in a form that the server does not read
+        ├── TooLarge       the body of a request is larger than the server reads
         ├── Busy           not now: a disruption budget, or the server, asks to wait
         ├── ServerError    the server failed at that; asking again may help for a while
         ├── Unreachable    nobody answers at the address of the server, or only somebody who stands before it
@@ -118,6 +119,12 @@ class WrongForm(ClusterError):
     """The body of a request is in a form that the server does not read."""
 
     code, reason = 415, "UnsupportedMediaType"
+
+
+class TooLarge(ClusterError):
+    """The body of a request is larger than the server reads."""
+
+    code, reason = 413, "RequestEntityTooLarge"
 
 
 class Busy(ClusterError):

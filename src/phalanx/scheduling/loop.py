@@ -16,6 +16,7 @@ from phalanx.controllers.objects import controller_of, group_of
 from phalanx.dialects.gates import GangGates
 from phalanx.errors import ClusterError
 from phalanx.explain.gang_status import is_admitted
+from phalanx.model.bounds import SESSION_SECONDS
 from phalanx.model.kinds import POD, split_key
 from phalanx.model.task import GangKey, TaskKey
 from phalanx.model.task_status import Status
@@ -39,6 +40,8 @@ from phalanx.session.shard_decisions import ShardDecisions, as_one
 from phalanx.state.snapshot import Snapshot
 
 NEVER = float("inf")
+BETWEEN_WARNINGS_SECONDS = 60.0
+"""One warning of sessions that take too long in so many seconds is enough."""
 
 
 class BinderUse(Enum):
@@ -96,6 +99,7 @@ class SessionLoop:
         self._decider, self._stopwatch = Decider(isolates=pace.isolates), Stopwatch(lambda: self._clock.elapsed)
         self.may_decide: Callable[[], bool] = lambda: True
         self.binder_use: Callable[[], BinderUse] = lambda: BinderUse.NOBODY
+        self._next_warning = 0.0
         self.count = 0
         """How many sessions were held."""
         self._faults: Mapping[GangKey, Fault] = {}
@@ -224,7 +228,18 @@ class SessionLoop:
             self._unschedulable.note(snapshot, parts[0].decisions)
         for watcher in self.timed:
             watcher(self._clock.elapsed - begun, taken - begun, times)
+        self._warn_of_length(self._clock.elapsed - begun, times)
         return parts
+
+    def _warn_of_length(self, seconds: float, times: Times) -> None:
+        """Report a session that took too long, with what took longest; the plugins of the next one are measured in any case."""
+        if seconds <= SESSION_SECONDS.most:
+            return
+        self._stopwatch.look_closely()
+        if self._clock.elapsed >= self._next_warning:
+            self._next_warning = self._clock.elapsed + BETWEEN_WARNINGS_SECONDS
+            longest = f": {text}" if (text := times.longest()) else ""
+            self._report(f"session {self.count} took {seconds:.1f} s, more than {SESSION_SECONDS.most} s{longest}")
 
     def _announce(self, whole: Snapshot, parts: list[ShardDecisions]) -> None:
         snapshot, decisions = as_one(whole, parts)

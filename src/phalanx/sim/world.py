@@ -22,7 +22,7 @@ from phalanx.errors import ClusterError, SnapshotError
 from phalanx.explain.missing_groups import missing_groups
 from phalanx.explain.why import why
 from phalanx.manifests.gpu_reservations import home_documents
-from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, QUEUE, SILENT, Document, split_key
+from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, QUEUE, SILENT, Document, object_key, split_key
 from phalanx.model.resources import CPU, GPU, scale_of
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.model.task_status import COMPLETED
@@ -31,6 +31,7 @@ from phalanx.scheduling.cache import SchedulerCache, Urgency
 from phalanx.scheduling.controllers import ControllerRunner
 from phalanx.scheduling.gates import GateLoop, GatePlanner
 from phalanx.scheduling.loop import BinderUse, Pace, SessionLoop
+from phalanx.scheduling.quarantine_events import QuarantineEvents
 from phalanx.scheduling.shards import decide
 from phalanx.scheduling.unschedulable import UnschedulableGangs
 from phalanx.session.cycle import Profile, run_cycle, run_isolated
@@ -91,7 +92,10 @@ class World:
         self._controller_port = StorePort(self.store, self.time, Precedence.CONTROLLER)
         self._begin_clusters(schedulers, is_solo=is_solo)
         self._begin_nodes(controllers)
-        self._isolates = isolates or is_served
+        self._is_served, self._isolates = is_served, isolates or is_served
+        if is_served:
+            self.store.on_failure = self._note_failure
+            QuarantineEvents(self.port, self.cache).start()
         self._begin_scheduling(profile, gates, controllers, is_served=is_served)
         self._begin_work()
 
@@ -243,6 +247,11 @@ class World:
         except SnapshotError as problem:
             self.problems.append(str(problem))
 
+    def _note_failure(self, event: WatchEvent, problem: Exception) -> None:
+        """Go on: users look at the cluster, and one object that somebody did not think of is no reason to end it."""
+        place = f"{event.kind.resource} {object_key(event.object)}"
+        self.problems.append(f"{place}: left out, please report it: {type(problem).__name__}: {problem}")
+
     def _notice(self, event: WatchEvent) -> None:
         self._wake(self.cache.notice(event))
 
@@ -348,7 +357,8 @@ class World:
 
     def _note_warning(self, event: RecordEvent) -> None:
         """Keep what is wrong with objects, and which gangs waited too long."""
-        if event.is_warning and not event.is_expected:
+        is_known = any(event.message == found.problem for found in self.cache.quarantined.values())
+        if event.is_warning and not event.is_expected and not is_known:
             self.problems.append(event.message)
         task = self._task(event.about) if event.reason in TIMEOUTS else None
         if task is not None:

@@ -6,7 +6,6 @@ A file may hold several documents, and a list as `kubectl get -o yaml` or `-o js
 Nothing here is fatal before everything was read: broken objects are gathered and refused together, each with its place.
 """
 
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +25,8 @@ from phalanx.model.queue_usage import QueueHistory
 from phalanx.session.policy import Policy
 from phalanx.state.hypernode_problems import hypernode_problems
 from phalanx.state.snapshot import Snapshot
+from phalanx.store.bounded_files import STDIN as STDIN
+from phalanx.store.bounded_files import read_bounded
 from phalanx.store.completion import ManifestObjects, known_kind
 from phalanx.store.listed_cluster import ListedCluster
 from phalanx.store.missing_references import (
@@ -39,7 +40,6 @@ from phalanx.store.snapshot_command import SNAPSHOT_COMMAND
 from phalanx.store.unknown_fields import unknown_fields
 from phalanx.store.value_rules import refuse_values
 
-STDIN = "-"
 SUFFIXES = (".yaml", ".yml", ".json")
 OWN_GROUP = "phalanx.dev"
 """Documents of this API group, such as what an example expects, are not objects of a cluster."""
@@ -59,10 +59,8 @@ def read_documents(path: str) -> list[Located]:
 
 def read_bytes(path: str) -> bytes:
     """Return what a file holds, or stdin for "-"."""
-    if path == STDIN:
-        return sys.stdin.buffer.read()
     try:
-        return Path(path).read_bytes()
+        return read_bounded(path)
     except FileNotFoundError:
         raise SnapshotError(f"{path}: no such file or folder") from None
     except OSError as problem:

@@ -40,6 +40,18 @@ class ListPage:
     """How many objects follow."""
 
 
+def _refuse_incomplete(document: Document) -> None:
+    """Refuse an object that this store cannot have written."""
+    meta = document.get("metadata")
+    texts = [meta.get(key) for key in ("name", "uid", "resourceVersion")] if isinstance(meta, dict) else [None]
+    if not all(isinstance(text, str) and text for text in texts):
+        raise Invalid(f"{document.get('kind')}: metadata: a name, uid or resourceVersion is missing")
+
+
+def _raise(_: WatchEvent, problem: Exception) -> None:
+    raise problem
+
+
 class MemoryStore:
     """Objects by kind, with everything that the API server and the garbage collector do when one changes."""
 
@@ -50,6 +62,8 @@ class MemoryStore:
         self._place_by_uid: dict[str, tuple[Kind, str]] = {}
         self._dependents: dict[str, dict[tuple[Kind, str], None]] = {}
         self._listeners: list[Callable[[WatchEvent], None]] = []
+        self.on_failure: Callable[[WatchEvent, Exception], None] = _raise
+        """Called with the first listener's failure over a change, after all have heard of it."""
         self.binding: list[Callable[[Document, str], None]] = []
         """Called before a pod is bound to a node; a listener refuses the binding by raising."""
         self.numbers = 0
@@ -192,6 +206,7 @@ class MemoryStore:
         self.history.version, self.numbers = max(version, self.history.version), max(numbers, self.numbers)
         for document in documents:
             kind = kind_of(document)
+            _refuse_incomplete(document)
             old = self.find(kind, *_place(kind, document))
             if old is not None:
                 self._place_by_uid.pop(old["metadata"]["uid"], None)
@@ -376,9 +391,16 @@ class MemoryStore:
         return last
 
     def _notify(self, event: WatchEvent) -> None:
+        """Tell all listeners; one that fails keeps no other from hearing it."""
         self.history.add(event)
+        failure: Exception | None = None
         for listener in self._listeners:
-            listener(event)
+            try:
+                listener(event)
+            except Exception as problem:
+                failure = failure or problem
+        if failure is not None:
+            self.on_failure(event, failure)
 
     # --- namespaces --------------------------------------------------------------------------------------------------
 
