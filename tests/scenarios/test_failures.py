@@ -103,7 +103,6 @@ def bad_paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 LEFT_OUT = {
     *(("state", name) for name in ("missing", "no folder")),  # a cluster would be started
     ("eta", "chained queues"),  # simulations of thousands of queues take minutes
-    *((command, name) for command in ("kubeconfig", "run") for name in ("brackets", "braces")),  # libyaml overflows the stack
 }
 
 

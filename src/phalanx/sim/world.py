@@ -92,7 +92,7 @@ class World:
         self._controller_port = StorePort(self.store, self.time, Precedence.CONTROLLER)
         self._begin_clusters(schedulers, is_solo=is_solo)
         self._begin_nodes(controllers)
-        self._is_served, self._isolates = is_served, isolates or is_served
+        self._isolates = isolates or is_served
         if is_served:
             self.store.on_failure = self._note_failure
             QuarantineEvents(self.port, self.cache).start()
