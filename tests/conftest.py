@@ -14,7 +14,9 @@ from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 from phalanx.dev.go_build import build
+from phalanx.dev.layout import SERVER
 from phalanx.dev.plane import ControlPlane
+from tests.support.api_requests import audit_flags
 from tests.support.live_site import Site
 
 settings.register_profile("repeatable", derandomize=True, database=None)
@@ -60,7 +62,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 @pytest.fixture(scope="session")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """A real API server with its controllers; kwok plays the nodes that tests make, and nobody schedules."""
-    with ControlPlane(tmp_path_factory.mktemp("plane")) as plane:
+    folder = tmp_path_factory.mktemp("plane")
+    with ControlPlane(folder, flags={SERVER: audit_flags(folder)}) as plane:
         yield plane
 
 

@@ -3,7 +3,7 @@
 with scheduling(plane, folder, "--scheduler-name=volcano") as log:
     ...
 
-with Replica(plane.folder, "a", ["--kubeconfig", str(plane.kubeconfig)]) as replica:
+with Replica(plane.folder, "a", ["--kubeconfig", str(plane.scheduler_kubeconfig)]) as replica:
     replica.ask("/readyz")
     replica.kill()
 """
@@ -28,14 +28,14 @@ READY_SECONDS = 30.0
 ASK_SECONDS = 5.0
 STOP_SECONDS = 20.0
 LAST_LINES = 30
-_ADDRESS = re.compile(r"health and metrics at (http://[^\s\"]+)")
+_ADDRESS = re.compile(r"health and metrics at (https?://[^\s\"]+)")
 
 
 @contextmanager
 def scheduling(plane: ControlPlane, folder: Path, *flags: str) -> Iterator[Path]:
-    """Run `phalanx run` beside the block and yield its log; it has to live until the end, and to end in order."""
+    """Run `phalanx run` beside the block as its account and yield its log; it has to live until the end, and to end in order."""
     log = folder / "phalanx.log"
-    command = [sys.executable, "-m", "phalanx", "run", f"--kubeconfig={plane.kubeconfig}", "--no-leader-elect", *flags]
+    command = [sys.executable, "-m", "phalanx", "run", f"--kubeconfig={plane.scheduler_kubeconfig}", "--no-leader-elect", *flags]
     with log.open("ab") as file, launch(command, stdout=file, stderr=file) as process:
         try:
             yield log

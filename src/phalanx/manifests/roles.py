@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from phalanx.controllers.grouper.group_spec import CONFIG_MAP
 from phalanx.manifests.definitions import DEFINITIONS
 from phalanx.manifests.gpu_reservations import reservation_documents
 from phalanx.manifests.install_settings import NAME, InstallSettings
-from phalanx.manifests.permissions import LEASE, READ, SSH, Permission, kinds_listed, permissions
+from phalanx.manifests.permissions import FOLLOW, LEASE, READ, SSH, Permission, kinds_listed, permissions
 from phalanx.model.kinds import BIND_REQUEST, GROUP_BY_DIALECT, Document, Kind, kind_of
 
 Rule = dict[str, Any]
@@ -58,6 +59,11 @@ def lease_rules() -> list[Rule]:
     ]
 
 
+def namespace_rules() -> list[Rule]:
+    """Return what is needed in the namespace of the installation alone: the lease, and the ConfigMap of --group-defaults there."""
+    return [*lease_rules(), _rule(CONFIG_MAP.group, [CONFIG_MAP.plural], FOLLOW)]
+
+
 def view_rules() -> list[Rule]:
     """Return what it takes to look at gangs, queues and jobs."""
     return rules_of(Permission(kind, READ) for kind in (*_kinds(), *_NATIVE))
@@ -89,7 +95,7 @@ def role_documents(settings: InstallSettings) -> list[Document]:
         settings.document("v1", "ServiceAccount", automountServiceAccountToken=False),
         _wide(settings, "ClusterRole", rules=rules),
         _wide(settings, "ClusterRoleBinding", **_bound("ClusterRole", settings)),
-        settings.document(_API, "Role", rules=lease_rules()),
+        settings.document(_API, "Role", rules=namespace_rules()),
         settings.document(_API, "RoleBinding", **_bound("Role", settings)),
         _for_people(settings, "view", view_rules(), ("view", "edit", "admin")),
         _for_people(settings, "edit", edit_rules(), ("edit", "admin")),
