@@ -9,8 +9,9 @@ import pytest
 
 from phalanx.errors import Unreachable
 from phalanx.live import access_review
-from phalanx.live.access_review import ACCESS_REVIEW, HOLDS_SECONDS, TOKEN_REVIEW, AccessReview
+from phalanx.live.access_review import HOLDS_SECONDS, AccessReview
 from phalanx.live.health import Health
+from phalanx.manifests.permissions import ACCESS_REVIEW, TOKEN_REVIEW
 from phalanx.model.kinds import Document, Kind
 from phalanx.web.server import serving
 

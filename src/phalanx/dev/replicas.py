@@ -11,6 +11,7 @@ with Replica(plane.folder, "a", ["--kubeconfig", str(plane.scheduler_kubeconfig)
 import os
 import re
 import signal
+import ssl
 import sys
 import urllib.error
 import urllib.request
@@ -58,6 +59,8 @@ class Replica:
     """Those of the command, without an address to serve at."""
     program: Sequence[str] = ("-m", "phalanx")
     """What Python runs; a test may put a fault of its own into the process."""
+    tls: ssl.SSLContext | None = None
+    """Whom to trust, if it serves with TLS."""
 
     @property
     def process(self) -> Process:
@@ -115,13 +118,15 @@ class Replica:
         except (OSError, PhalanxError):
             return False
 
-    def ask(self, path: str) -> tuple[int, str]:
-        """Return the code and the text of what it serves at a path."""
+    def ask(self, path: str, token: str = "") -> tuple[int, str]:
+        """Return the code and the text of what it serves at a path, to whoever shows a token."""
         found = _ADDRESS.search(self.logged())
         if found is None:
             raise PhalanxError(f"{self.process.log}: phalanx does not say yet where it serves {path}; wait until it is ready")
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        request = urllib.request.Request(f"{found[1].rstrip('/')}{path}", headers=headers)
         try:
-            with urllib.request.urlopen(f"{found[1].rstrip('/')}{path}", timeout=ASK_SECONDS) as answer:
+            with urllib.request.urlopen(request, timeout=ASK_SECONDS, context=self.tls) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as refusal:
             with refusal:

@@ -14,11 +14,10 @@ from typing import Any, Protocol
 from aiohttp import web
 
 from phalanx.errors import ClusterError
+from phalanx.manifests.permissions import ACCESS_REVIEW, TOKEN_REVIEW
 from phalanx.model.kinds import Document, Kind
 from phalanx.scheduling.timing import Clock
 
-TOKEN_REVIEW = Kind("authentication.k8s.io", "v1", "TokenReview", "tokenreviews", is_namespaced=False, has_status=False)
-ACCESS_REVIEW = Kind("authorization.k8s.io", "v1", "SubjectAccessReview", "subjectaccessreviews", is_namespaced=False, has_status=False)
 OPEN_PATHS = frozenset({"/livez", "/healthz", "/readyz"})
 """The kubelet, which asks these, has no token."""
 HOLDS_SECONDS = 10.0

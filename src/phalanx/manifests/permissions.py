@@ -66,6 +66,10 @@ SSH = "ssh"
 NETWORK_POLICY = kind_of({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy"})
 NODE_METRICS = kind_of({"apiVersion": "metrics.k8s.io/v1beta1", "kind": "NodeMetrics"})
 LEASE = kind_of({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"})
+TOKEN_REVIEW = Kind("authentication.k8s.io", "v1", "TokenReview", "tokenreviews", is_namespaced=False, has_status=False)
+ACCESS_REVIEW = Kind(
+    "authorization.k8s.io", "v1", "SubjectAccessReview", "subjectaccessreviews", is_namespaced=False, has_status=False
+)
 NEW_EVENT = Kind("events.k8s.io", "v1", "Event", "events", has_status=False)
 _READ_OTHERWISE = {NODE_METRICS: ("list",), SECRET: (), CONFIG_MAP: ()}
 """What is measured cannot be watched, and who may list secrets and ConfigMaps reads what is no business of a scheduler."""

@@ -7,7 +7,7 @@ from phalanx.controllers.grouper.group_spec import CONFIG_MAP
 from phalanx.manifests.definitions import DEFINITIONS
 from phalanx.manifests.gpu_reservations import reservation_documents
 from phalanx.manifests.install_settings import NAME, InstallSettings
-from phalanx.manifests.permissions import FOLLOW, LEASE, READ, SSH, Permission, kinds_listed, permissions
+from phalanx.manifests.permissions import ACCESS_REVIEW, FOLLOW, LEASE, READ, SSH, TOKEN_REVIEW, Permission, kinds_listed, permissions
 from phalanx.model.kinds import BIND_REQUEST, GROUP_BY_DIALECT, Document, Kind, kind_of
 
 Rule = dict[str, Any]
@@ -49,6 +49,11 @@ def scheduler_rules() -> list[Rule]:
 def ssh_rules() -> list[Rule]:
     """Return what the plugin `ssh` of Volcano's Jobs needs besides."""
     return rules_of(permissions(SSH))
+
+
+def review_rules() -> list[Rule]:
+    """Return what it takes to ask the API server whose token it is that somebody shows at our port, and what he may do."""
+    return rules_of(Permission(kind, ("create",)) for kind in (TOKEN_REVIEW, ACCESS_REVIEW))
 
 
 def lease_rules() -> list[Rule]:
