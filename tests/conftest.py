@@ -28,6 +28,8 @@ GROUP = "controlplane"
 OPERATORS = "operators"
 """Those with ``pytest.mark.xdist_group("operators")`` have one of their own, with real operators beside it."""
 
+LAST = "test_roles_used_live.py"
+
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:  # Any: untyped there
     """Send all tests that talk to the control plane to one worker; pytest 9 hides from xdist by itself which those are."""
@@ -46,11 +48,22 @@ def _needs_programs(item: pytest.Item) -> bool:
     return any(mark.args[0] in (GROUP, OPERATORS) for mark in item.iter_markers("xdist_group"))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Try tests of the control plane again when they fail: a dozen programs share two cores, and some waits are too short then."""
     for item in items:
         if _needs_programs(item):
             item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=2))
+    _put_last(config, items)
+
+
+def _put_last(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let the tests come last that look at what all others did on the control plane; without those they are left out."""
+    last = [item for item in items if item.path.name == LAST]
+    others = [item for item in items if item.path.name != LAST]
+    run = {item.path for item in others}
+    is_whole = bool(last) and run >= {*last[0].path.parent.glob("test_*.py")} - {last[0].path}
+    config.hook.pytest_deselected(items=[] if is_whole else last)
+    items[:] = [*others, *(last if is_whole else ())]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -1,7 +1,7 @@
 """What accounts ask of a real API server, as its audit log tells, and what the rules of roles allow of that."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,9 @@ import yaml
 POLICY, LOG = "audit-policy.yaml", "audit.log"
 ACCOUNTS = "system:serviceaccounts"
 OF_KUBERNETES = f"{ACCOUNTS}:kube-system"
-FORBIDDEN = 403
+DECISION = "authorization.k8s.io/decision"
+BLOCKED = "cannot set blockOwnerDeletion"
+"""How the admission plugin below refuses."""
 ALSO_ADMITTED_BY = "OwnerReferencesPermissionEnforcement"
 """Some distributions admit by this too: whoever makes an object that blocks its owner's deletion must be allowed to do that."""
 Rule = Mapping[str, Any]
@@ -39,7 +41,8 @@ class ApiRequest:
     access: Access
     namespace: str
     name: str
-    code: int
+    is_forbidden: bool
+    """Roles do not allow it. Admission may refuse what roles allow, such as a new object in a namespace that goes."""
 
 
 def audit_flags(folder: Path) -> list[str]:
@@ -58,13 +61,29 @@ def audit_flags(folder: Path) -> list[str]:
     ]  # fmt: skip
 
 
-def logged(folder: Path) -> Iterator[ApiRequest]:
-    """Yield the requests for objects that a server has logged in a folder."""
-    with (folder / LOG).open() as lines:
-        for line in lines:
-            event = json.loads(line) if line.endswith("\n") else {}
-            if "objectRef" in event:
-                yield _request(event)
+class RequestLog:
+    """What a server has logged in a folder so far."""
+
+    def __init__(self, folder: Path) -> None:
+        """Begin with the first request."""
+        self._file, self._offset = folder / LOG, 0
+        self._found: list[ApiRequest] = []
+
+    def requests(self) -> list[ApiRequest]:
+        """Return the requests for objects, the last ones too."""
+        with self._file.open("rb") as file:
+            file.seek(self._offset)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break  # being written
+                self._offset += len(line)
+                event = json.loads(line)
+                self._found += [_request(event)] if "objectRef" in event else []
+        return self._found
+
+    def asked_by(self, account: str) -> set[Access]:
+        """Return what an account has asked for; it is named by its namespace and name, or by the end of that."""
+        return {request.access for request in self.requests() if request.account.endswith(account)}
 
 
 def _request(event: Mapping[str, Any]) -> ApiRequest:
@@ -73,8 +92,14 @@ def _request(event: Mapping[str, Any]) -> ApiRequest:
     return ApiRequest(
         event["user"]["username"].removeprefix("system:serviceaccount:").replace(":", "/"),
         Access(target.get("apiGroup", ""), resource, event["verb"]),
-        target.get("namespace", ""), target.get("name", ""), event.get("responseStatus", {}).get("code", 0),
+        target.get("namespace", ""), target.get("name", ""), _is_forbidden(event),
     )  # fmt: skip
+
+
+def _is_forbidden(event: Mapping[str, Any]) -> bool:
+    """Tell whether somebody lacks a permission: by the roles, or where an admission plugin asks for one more."""
+    says = str(event.get("responseStatus", {}).get("message", ""))
+    return event.get("annotations", {}).get(DECISION) == "forbid" or BLOCKED in says
 
 
 def granted(rules: Iterable[Rule]) -> set[Access]:

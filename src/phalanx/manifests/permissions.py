@@ -70,10 +70,9 @@ TOKEN_REVIEW = Kind("authentication.k8s.io", "v1", "TokenReview", "tokenreviews"
 ACCESS_REVIEW = Kind(
     "authorization.k8s.io", "v1", "SubjectAccessReview", "subjectaccessreviews", is_namespaced=False, has_status=False
 )
-NEW_EVENT = Kind("events.k8s.io", "v1", "Event", "events", has_status=False)
 _READ_OTHERWISE = {NODE_METRICS: ("list",), SECRET: (), CONFIG_MAP: ()}
 """What is measured cannot be watched, and who may list secrets and ConfigMaps reads what is no business of a scheduler."""
-_NEVER_LOOKED_UP = frozenset({EVENT, NEW_EVENT, SECRET})
+_NEVER_LOOKED_UP = frozenset({EVENT, SECRET})
 """Events have names of their own; the one Secret that is read has its permission where it is made."""
 _GROUPS = tuple(GROUP_BY_DIALECT.values())
 _VOLCANO, _NATIVE = GROUP_BY_DIALECT["volcano"], GROUP_BY_DIALECT["native"]
@@ -125,10 +124,10 @@ TABLE: Mapping[str, tuple[Permission, ...]] = MappingProxyType({
     SESSIONS: (
         *_reads(*kinds_read()), *_may("patch", POD, *_GROUPS), *_reports(POD, *_GROUPS),
         *_may("create", POD, part="binding"), *_may("create", POD, part="eviction"), *_may("create delete", BIND_REQUEST),
-        *_may("create patch", EVENT, NEW_EVENT),
+        *_may("create patch", EVENT),
     ),
     VolcanoJobController.name: (
-        *_reads(*VolcanoJobController.watches, PRIORITY, NETWORK_POLICY, VOLUME_CLAIM), *_may("patch delete", VOLCANO_JOB),
+        *_reads(*VolcanoJobController.watches, PRIORITY, VOLUME_CLAIM), *_may("patch delete", VOLCANO_JOB),
         *_reports(VOLCANO_JOB), *_owns(VOLCANO_JOB), *_may("create delete", POD), *_may("create patch delete", _VOLCANO),
         *_may("delete", COMMAND), *_may("create patch", HOSTS), *_may("create", SERVICE, NETWORK_POLICY, VOLUME_CLAIM),
         *_may("get create", SECRET, option=SSH),
@@ -138,7 +137,7 @@ TABLE: Mapping[str, tuple[Permission, ...]] = MappingProxyType({
         *_owns(VOLCANO_CRON_JOB), *_may("create delete", VOLCANO_JOB),
     ),
     JobFlowController.name: (
-        *_reads(*JobFlowController.watches), *_may("patch", JOB_FLOW), *_reports(JOB_FLOW), *_owns(JOB_FLOW),
+        *_reads(*JobFlowController.watches), *_reports(JOB_FLOW), *_owns(JOB_FLOW),
         *_may("create delete", VOLCANO_JOB),
     ),
     JobTemplateController.name: (*_reads(*JobTemplateController.watches), *_reports(JOB_TEMPLATE)),

@@ -14,7 +14,8 @@ Rule = dict[str, Any]
 Subject = dict[str, str]
 VERBS = (*READ, "create", "update", "patch", "delete")
 """In the order in which rules name them."""
-LIST = ("get", "list")
+LIST = ("list",)
+"""What the commands need that hold a session of their own: they read everything, and nothing twice."""
 CHANGE = ("create", "update", "patch", "delete")
 AGGREGATED = "rbac.authorization.k8s.io/aggregate-to-"
 """Label of a role whose rules become part of a role that every cluster has."""
