@@ -154,7 +154,15 @@ def test_a_release_of_another_name_names_its_objects_after_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    "said", ["replicas=3", "replicaCount=0", "scheduler.profile=volcan", "crds.koordinator=true", "image.pullPolicy=Sometimes", "http.authentication=basic"]
+    "said",
+    [
+        "replicas=3",
+        "replicaCount=0",
+        "scheduler.profile=volcan",
+        "crds.koordinator=true",
+        "image.pullPolicy=Sometimes",
+        "http.authentication=basic",
+    ],
 )
 def test_a_wrong_value_is_refused(said: str) -> None:
     answer = run_helm("template", "phalanx", str(CHART), *values(said))

@@ -12,12 +12,14 @@ from typing import Any
 
 import pytest
 
+from phalanx.controllers.objects import PROBLEM
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.replicas import scheduling
 from phalanx.manifests.permissions import permissions
 from phalanx.manifests.roles import reader_documents, service_account
 from phalanx.model.kinds import Document, Kind
 from phalanx.testing import build
+from tests.support import kai_objects as kai
 from tests.support.api_requests import Access, RequestLog
 from tests.support.http_api import Connection
 from tests.support.live_site import Site
@@ -118,14 +120,21 @@ def test_hypernodes_follow_labels(site: Site, log: RequestLog, scheduler: None) 
     site.kubectl("label", "node", site.node("b"), f"{RACK}=a", "--overwrite")
     await_requests(log, f"delete {HYPERNODES}")
     member = {"type": "Node", "selector": {"exactMatch": {"name": "nowhere"}}}
-    hypernode = {"apiVersion": "topology.volcano.sh/v1alpha1", "kind": "HyperNode", "metadata": {"name": f"broken-{site.node('x')}"}}
+    hypernode = {
+        "apiVersion": "topology.volcano.sh/v1alpha1",
+        "kind": "HyperNode",
+        "metadata": {"name": f"broken-{site.node('x')}"},
+    }
     site.make([{**hypernode, "spec": {"tier": 1, "members": [member]}}])
     await_requests(log, "patch hypernodes/status.topology.volcano.sh")
 
 
 def job(**more: Any) -> Document:
     """Return a Job of Volcano with all that needs objects besides pods."""
-    volume = {"mountPath": "/data", "volumeClaim": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
+    volume = {
+        "mountPath": "/data",
+        "volumeClaim": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
     found: Document = {
         "apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "mesh"},
         "spec": {
@@ -162,16 +171,18 @@ def test_a_job_that_ended_goes(site: Site, log: RequestLog, scheduler: None) -> 
     await_requests(log, f"delete {VOLCANO_JOBS}")
 
 
-def test_broken_objects_say_so(site: Site, log: RequestLog, scheduler: None) -> None:
+def test_a_broken_cron_job_says_so(site: Site, log: RequestLog, scheduler: None) -> None:
     spec = {"schedule": "0 3 * * *", "timeZone": "Atlantis/Capital", "jobTemplate": {"spec": job()["spec"]}}
     cron = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "CronJob", "metadata": {"name": "nightly"}, "spec": spec}
-    site.make([cron, bind_request("nobody", "nowhere", "Dance")])
-    await_requests(log, "patch cronjobs.batch.volcano.sh", "patch bindrequests.scheduling.run.ai")
+    site.make([cron])
+    await_requests(log, "patch cronjobs.batch.volcano.sh")
 
 
-def bind_request(pod: str, node: str, received: str = "Regular") -> Document:
-    spec = {"podName": pod, "selectedNode": node, "receivedResourceType": received}
-    return {"apiVersion": "scheduling.run.ai/v1alpha2", "kind": "BindRequest", "metadata": {"name": pod}, "spec": spec}
+def bind_request(pod: str, node: str) -> Document:
+    """Return a request that has been mended: what was wrong with it is still written on it."""
+    spec = {"podName": pod, "selectedNode": node, "receivedResourceType": "Regular"}
+    meta = {"name": pod, "annotations": {PROBLEM: "spec.selectedNode: missing"}}
+    return {"apiVersion": "scheduling.run.ai/v1alpha2", "kind": "BindRequest", "metadata": meta, "spec": spec}
 
 
 def test_volumes_are_reserved_and_requested(site: Site, log: RequestLog, scheduler: None) -> None:
@@ -191,7 +202,9 @@ def test_volumes_are_reserved_and_requested(site: Site, log: RequestLog, schedul
         pods = [with_claim(str(claim["metadata"]["name"])) for claim in claims]  # type: ignore[index]  # a literal
         requests = [bind_request(pod["metadata"]["name"], site.node("a")) for pod in pods]
         site.make([build.node("a", cpu=8), *claims, *pods, *requests])
-        await_requests(log, "patch persistentvolumes", "patch persistentvolumeclaims")
+        await_requests(
+            log, "patch persistentvolumes", "patch persistentvolumeclaims", "patch bindrequests.scheduling.run.ai"
+        )  # fmt: skip
     finally:
         site.kubectl("delete", "--wait=false", "--ignore-not-found", f"pv/{name}", f"storageclass/{name}")
 
@@ -213,12 +226,12 @@ def test_a_queue_is_closed_with_its_parent(site: Site, log: RequestLog, schedule
 @pytest.mark.parametrize("dialect", GROUPS)
 def test_pods_are_grouped_in_each_dialect(dialect: str, plane: ControlPlane, site: Site, log: RequestLog, tmp_path: Path) -> None:
     spec = template()
-    spec["spec"]["schedulerName"] = "phalanx"
+    spec["spec"] |= {"schedulerName": "phalanx", **({"schedulingGroup": {"podGroupName": "work"}} if dialect == "native" else {})}
     work = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "work"}, "spec": {"parallelism": 2, "template": spec}}
     with scheduling(plane, tmp_path, "--scheduler-name=phalanx", f"--group-as={dialect}"):
-        site.make([build.node("a", cpu=8), work])
+        site.make([build.node("a", cpu=8), *map(kai.priority_class, kai.CLASSES), work])
         await_requests(log, f"create {GROUPS[dialect]}")
-        site.kubectl("patch", "job", "work", "--type=merge", "-p", '{"spec": {"parallelism": 0}}')
+        site.kubectl("patch", "job", "work", "--type=merge", "-p", '{"spec": {"suspend": true}}')
         await_requests(log, f"delete {GROUPS[dialect]}")
 
 
@@ -231,7 +244,7 @@ def test_commands_that_only_read_work_with_the_role_of_a_reader(plane: ControlPl
     binding = {**binding, "metadata": {"name": site.namespace()}}
     plane.apply([account, role, binding])
     site.make([build.node("a", cpu=8), *build.gang("train", tasks=2, cpu=1)])
-    (tmp_path / "job.yaml").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [build.pod("more", cpu=1)]}))
+    (tmp_path / "job.yaml").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": build.gang("more", cpu=1)}))
     reader = plane.kubeconfig_of(site.namespace(), "guest")
     here = ("-n", site.namespace())
     for words in (("schedule",), ("explain", "train", *here), ("eta", "train", *here), ("try", "-f", str(tmp_path / "job.yaml"))):

@@ -58,7 +58,7 @@ def api(plane: ControlPlane) -> Iterator[Api]:
 
 @pytest.fixture(scope="module")
 def scheduler(plane: ControlPlane, api: Api, chart: list[dict[str, Any]]) -> Iterator[Replica]:
-    """A scheduler with the arguments, the configuration and the account of the chart, which stay: other tests run as that account."""
+    """A scheduler with the arguments, the configuration and the account of the chart; others run as that account, so it stays."""
     plane.apply(item for item in chart if item["kind"] in INSTALLED)
     (settings,) = (item for item in chart if item["kind"] == "ConfigMap")
     for file, text in settings["data"].items():

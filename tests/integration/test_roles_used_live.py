@@ -29,7 +29,7 @@ def is_looked_up(access: Access, rules: list[Rule]) -> bool:
 
 
 NEVER_LOGGED: dict[str, Callable[[Access, list[Rule]], bool]] = {
-    "asked inside the server, by an admission plugin that is on here: without it, objects that block their owner's deletion are refused":
+    "asked inside the server, by an admission plugin that is on here: without it, objects that block a deletion are refused":
         lambda access, rules: access.resource.endswith("/finalizers"),
     "asked inside the server, when the status of a ResourceClaim changes: without it, no pod with devices starts":
         lambda access, rules: access == Access("resource.k8s.io", "resourceclaims/binding", "patch"),

@@ -89,7 +89,8 @@ def test_the_source_archive_builds_the_same_wheel(wheel: Path, unpacked: Path, t
 
 def test_the_source_archive_has_what_a_developer_needs(unpacked: Path) -> None:
     needed = ("Makefile", "constraints.txt", "CHANGELOG.md", "LICENSE", ".ci/run", "tests/conftest.py", "docs/index.md",
-              "examples/deadlock", "deploy/chart/Chart.yaml", "scripts/check", "changelog.d/README.md", "hatch_build.py", "locks/runtime.txt")  # fmt: skip
+              "examples/deadlock", "deploy/chart/Chart.yaml", "scripts/check", "changelog.d/README.md",
+              "hatch_build.py", "locks/runtime.txt")  # fmt: skip
     assert [name for name in needed if not (unpacked / name).exists()] == []
 
 

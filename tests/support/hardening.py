@@ -11,7 +11,10 @@ HOST_FIELDS = ("hostNetwork", "hostPID", "hostIPC")
 
 def faults(spec: Document, *, has_token: bool) -> list[str]:
     """Return what a pod may do that it should not, and what it does not say; `has_token`: it talks to the API server."""
-    return [*_pod_faults(spec, has_token), *(f"{item['name']}: {text}" for item in _containers(spec) for text in _faults(spec, item))]
+    return [
+        *_pod_faults(spec, has_token),
+        *(f"{item['name']}: {text}" for item in _containers(spec) for text in _faults(spec, item)),
+    ]
 
 
 def _pod_faults(spec: Document, has_token: bool) -> Iterator[str]:

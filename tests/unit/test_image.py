@@ -36,6 +36,8 @@ def test_the_last_stage_has_the_program_and_no_tools() -> None:
 
 
 def test_what_is_copied_is_in_the_sources() -> None:
-    copied = [word for stage in STAGES[:-1] for line in re.findall(r"^COPY (.*)$", stage, re.MULTILINE) for word in line.split()[:-1]]
+    copied = [
+        word for stage in STAGES[:-1] for line in re.findall(r"^COPY (.*)$", stage, re.MULTILINE) for word in line.split()[:-1]
+    ]
     assert copied
     assert [word for word in copied if not (ROOT / word).exists()] == []

@@ -100,7 +100,17 @@ def test_probes_are_open_and_everything_else_is_not() -> None:
         review = AccessReview(Server("/metrics"), Clock())
         async with serving(health.application(review.middleware)) as address, aiohttp.ClientSession() as session:
             found = {}
-            for path in ("/livez", "/healthz", "/readyz", "/metrics", "/configz", "/", "//metrics", "/livez/../metrics", "/%6detrics"):
+            for path in (
+                "/livez",
+                "/healthz",
+                "/readyz",
+                "/metrics",
+                "/configz",
+                "/",
+                "//metrics",
+                "/livez/../metrics",
+                "/%6detrics",
+            ):
                 async with session.get(f"{address}{path}") as answer:
                     found[path] = answer.status
             return found

@@ -30,11 +30,10 @@ from phalanx.controllers.controller import (
 )
 from phalanx.controllers.grouper.controller import PodGrouper
 from phalanx.controllers.grouper.group_writers import GROUP_DIALECTS
-from phalanx.controllers.volcano_job.controller import SECRET
 from phalanx.dialects.cluster import kinds_read
+from phalanx.live.watching import UNWATCHED
 from phalanx.manifests.definitions import DEFINITIONS
 from phalanx.manifests.install_settings import InstallSettings
-from phalanx.live.watching import UNWATCHED
 from phalanx.manifests.permissions import FOLLOW, NODE_METRICS, READ, SESSIONS, SSH, TABLE, Permission, kinds_listed, permissions
 from phalanx.manifests.roles import (
     edit_rules,

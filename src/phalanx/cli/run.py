@@ -58,7 +58,9 @@ DIALECTS = ("kai", "volcano", "coscheduling", "koordinator", "native")
     "--lease-duration", default=15.0, show_default=True, metavar="SECONDS", help="Silence after which another replica takes over."
 )
 @click.option("--http", metavar="HOST:PORT", help="Address for /livez, /readyz, /metrics and /configz; off by default.")
-@click.option("--tls-cert-file", metavar="FILE", help="Certificate for --http in PEM, read again when it changes; no TLS by default.")
+@click.option(
+    "--tls-cert-file", metavar="FILE", help="Certificate for --http in PEM, read again when it changes; no TLS by default."
+)
 @click.option("--tls-private-key-file", metavar="FILE", help="Private key of --tls-cert-file in PEM.")
 @click.option(
     "--authentication", type=click.Choice(["none", "token"]), default="none", show_default=True,

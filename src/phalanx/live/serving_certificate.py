@@ -1,7 +1,7 @@
 """The certificate that the port of a running scheduler shows, read again when its files change.
 
-Files are polled by content, as the configuration is (`reload.py`): a Secret that is mounted changes by a link that points elsewhere.
-A certificate and a key that do not belong together, as between two writes, change nothing: the last good pair stays in force.
+Files are polled by content, as the configuration is (`reload.py`): a mounted Secret changes by a link that points elsewhere. A
+certificate and a key that do not belong together, as between two writes, change nothing: the last good pair stays in force.
 """
 
 import asyncio

@@ -14,7 +14,15 @@ from phalanx.manifests.gpu_reservations import reservation_rules
 from phalanx.manifests.install import install_documents
 from phalanx.manifests.install_settings import InstallSettings
 from phalanx.manifests.monitoring import BOARD_FILE, monitoring_documents, rule_groups
-from phalanx.manifests.roles import edit_rules, namespace_rules, review_rules, role_documents, scheduler_rules, ssh_rules, view_rules
+from phalanx.manifests.roles import (
+    edit_rules,
+    namespace_rules,
+    review_rules,
+    role_documents,
+    scheduler_rules,
+    ssh_rules,
+    view_rules,
+)
 from phalanx.manifests.yaml_text import documents_text, yaml_text
 from phalanx.model.kinds import Document
 

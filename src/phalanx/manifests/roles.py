@@ -7,7 +7,17 @@ from phalanx.controllers.grouper.group_spec import CONFIG_MAP
 from phalanx.manifests.definitions import DEFINITIONS
 from phalanx.manifests.gpu_reservations import reservation_documents
 from phalanx.manifests.install_settings import NAME, InstallSettings
-from phalanx.manifests.permissions import ACCESS_REVIEW, FOLLOW, LEASE, READ, SSH, TOKEN_REVIEW, Permission, kinds_listed, permissions
+from phalanx.manifests.permissions import (
+    ACCESS_REVIEW,
+    FOLLOW,
+    LEASE,
+    READ,
+    SSH,
+    TOKEN_REVIEW,
+    Permission,
+    kinds_listed,
+    permissions,
+)
 from phalanx.model.kinds import BIND_REQUEST, GROUP_BY_DIALECT, Document, Kind, kind_of
 
 Rule = dict[str, Any]
