@@ -1,7 +1,6 @@
 """What people may do on a real API server who have the cluster's role `edit` in one namespace: submit, and not rule over queues."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +15,18 @@ from tests.support.store_contract import Api, eventually
 pytestmark = pytest.mark.xdist_group("controlplane")
 RBAC = "rbac.authorization.k8s.io"
 COMMANDS, QUEUES = "bus.volcano.sh/v1alpha1:commands", "/apis/scheduling.volcano.sh/v1beta1/queues"
-GROUPS, JOBS = "scheduling.volcano.sh/v1beta1:podgroups", "batch.volcano.sh/v1alpha1:jobs"
+GROUPS = "scheduling.volcano.sh/v1beta1:podgroups"
 
 
 @pytest.fixture
-def editor(plane: ControlPlane, site: Site) -> Iterator[Api]:
+def editor(plane: ControlPlane, site: Site) -> Api:
     """Somebody who may edit one namespace."""
     site.kubectl("create", "serviceaccount", "ada")
     site.kubectl("create", "rolebinding", "ada", "--clusterrole=edit", f"--serviceaccount={site.namespace()}:ada")
     kubeconfig: Path = plane.kubeconfig_of(site.namespace(), "ada")
     api = Api(connection_to(str(kubeconfig)), site.namespace())
     assert eventually(lambda: api.read(GROUPS).code == 200), "our role is not aggregated to edit yet"
-    yield api
+    return api
 
 
 def command(kind: str, name: str, action: str) -> dict[str, Any]:
