@@ -8,6 +8,7 @@ import pytest
 
 from phalanx.dev.plane import ControlPlane
 from phalanx.testing import build
+from tests.support.api_requests import BLOCKED
 from tests.support.http_api import Answer, connection_to
 from tests.support.live_site import Site
 from tests.support.store_contract import Api, eventually
@@ -64,3 +65,12 @@ def test_whoever_edits_a_namespace_makes_no_queues_topology_or_bind_requests(edi
         "bind request": editor.make("scheduling.run.ai/v1alpha2:bindrequests", request).code,
         "queues read": editor.read(QUEUES).code,
     } == {"queue": 403, "hypernode": 403, "bind request": 403, "queues read": 403}
+
+
+def test_the_server_asks_who_may_block_the_deletion_of_an_owner(editor: Api) -> None:
+    """The roles of the scheduler have `finalizers` for this alone, and the log of requests does not show it."""
+    owner = editor.make("configmaps", {"metadata": {"name": "owner"}}).body["metadata"]["uid"]
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner}
+    meta = {"name": "owned", "ownerReferences": [{**reference, "blockOwnerDeletion": True}]}
+    assert BLOCKED in said(editor.make("configmaps", {"metadata": meta}))
+    assert editor.make("configmaps", {"metadata": {**meta, "ownerReferences": [reference]}}).code == 201
