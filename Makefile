@@ -17,7 +17,7 @@ EXACT := src/phalanx/model/*,src/phalanx/placement/*,src/phalanx/state/*,src/pha
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check $(CHECKS) docs controlplane conformance browser fuzz bench changelog dist clean
+.PHONY: help demo test check $(CHECKS) docs controlplane conformance browser fuzz bench changelog lock audit dist clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r name text; do printf '%-20s %s\n' "$$name" "$$text"; done
@@ -50,6 +50,9 @@ check-types: $(TOOLS)
 	$(BIN)/mypy --strict scripts/demo
 	MYPYPATH=src:benchmarks $(BIN)/mypy --strict benchmarks/live.py benchmarks/footprint.py benchmarks/real_pods.py
 	$(BIN)/mypy --strict scripts/manifests
+	$(BIN)/mypy --strict scripts/lock
+	$(BIN)/mypy --strict scripts/audit
+	$(BIN)/mypy --strict hatch_build.py
 
 check-imports: $(TOOLS)
 	$(BIN)/lint-imports
@@ -89,7 +92,15 @@ bench: $(RUNTIME)  ## Measure how fast sessions are decided on this machine
 changelog: $(TOOLS)  ## Gather the fragments of changelog.d under the present version in CHANGELOG.md
 	$(BIN)/towncrier build --yes
 
-dist: $(RUNTIME)  ## Build the wheel and the source archive into dist
+lock: $(RUNTIME)  ## Write locks/, the versions and hashes of what is shipped, after a change of dependencies
+	$(PIP) uv
+	$(BIN)/python scripts/lock
+
+audit: $(RUNTIME)  ## Look for known vulnerabilities of what is shipped; fails where no database can be reached
+	$(PIP) pip-audit
+	$(BIN)/python scripts/audit
+
+dist: $(RUNTIME)  ## Build the wheel, its bill of materials and the source archive into dist
 	$(BIN)/python -m hatchling build --clean
 
 clean:  ## Remove .venv, caches and reports

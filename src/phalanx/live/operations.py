@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from traceback import format_exception
 
@@ -10,11 +11,13 @@ from msgspec import ValidationError
 
 from phalanx.controllers.controller import RecordEvent
 from phalanx.errors import ClusterError, Conflict, PhalanxError, SnapshotError
+from phalanx.live.access_review import AccessReview
 from phalanx.live.app import Live
 from phalanx.live.health import Health, Heartbeat
 from phalanx.live.logs import Line, log_line, log_lines, logger_of, verbosity_of
 from phalanx.live.metrics import CONTENT_TYPE, Metrics
 from phalanx.live.reload import ConfigSource, Reload
+from phalanx.live.serving_certificate import ServingCertificate
 from phalanx.live.session_log import Narrator
 from phalanx.model.kinds import Kind
 from phalanx.model.task import Task
@@ -35,6 +38,10 @@ class Address:
 
     host: str
     port: int
+    certificate: ServingCertificate | None = None
+    """None: without TLS."""
+    access: AccessReview | None = None
+    """Who may see more than probes; None: everybody."""
 
 
 class Operations:
@@ -150,9 +157,28 @@ class Operations:
             if address is None:
                 await self._live.run(is_over)
                 return
-            async with serving(self.health().application(), host=address.host, port=address.port) as place:
-                log_line(self._log, Line(0, f"health and metrics at {place}"))
+            async with self._served(address):
                 await self._live.run(is_over)
         finally:
             if follower is not None:
                 follower.cancel()
+
+    @asynccontextmanager
+    async def _served(self, address: Address) -> AsyncIterator[None]:
+        """Serve inside the block, with the certificate that is in its files meanwhile."""
+        certificate, guards = address.certificate, [] if address.access is None else [address.access.middleware]
+        application, tls = self.health().application(*guards), None if certificate is None else certificate.context
+        follower = None
+        if certificate is not None:
+            certificate.on_reload.append(self._certified)
+            follower = asyncio.create_task(certificate.follow())
+        try:
+            async with serving(application, host=address.host, port=address.port, tls=tls) as place:
+                log_line(self._log, Line(0, f"health and metrics at {place}"))
+                yield
+        finally:
+            if follower is not None:
+                follower.cancel()
+
+    def _certified(self, is_applied: bool, message: str) -> None:
+        self._log.log(20 if is_applied else 30, "%s", message)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from phalanx.errors import ConfigError, SnapshotError
+from phalanx.model.redaction import redacted_text
 from phalanx.session.policy import Policy
 from phalanx.store.bounded_files import read_bounded
 
@@ -97,4 +98,4 @@ class ConfigSource:
 
 
 def _refused(problem: str) -> Reload:
-    return Reload(False, f"{problem}; the configuration of before stays in force")
+    return Reload(False, f"{redacted_text(problem)}; the configuration of before stays in force")
