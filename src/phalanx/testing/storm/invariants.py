@@ -1,0 +1,187 @@
+"""What holds of a cluster that Phalanx schedules, told from its objects alone: the same for storms and for a real API server.
+
+At every moment no node holds more than it offers. At rest, once faults have stopped and time has passed: no gang is partly bound,
+nothing that could start waits, whoever waits says why, and every status is what a recount gives.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from phalanx.controllers.controller import Patch
+from phalanx.dialects.cluster import ObjectCluster
+from phalanx.errors import SnapshotError
+from phalanx.model.conditions import POD_SCHEDULED
+from phalanx.model.kinds import NODE, POD, Document, kind_of, object_key
+from phalanx.model.resources import amount_of, read_resources
+from phalanx.model.task_status import ENDED
+from phalanx.scheduling.shards import decide
+from phalanx.scheduling.status_writer import StatusWriter
+from phalanx.session.cycle import Decider, Profile
+from phalanx.session.shard_decisions import as_one
+from phalanx.state.gang_state import GangState
+from phalanx.state.snapshot import Snapshot
+from phalanx.state.staleness import stale_parts
+from phalanx.store.kube.mirror import Mirror
+from phalanx.store.patches import MERGE, STRATEGIC, patched
+
+PASSING = frozenset({"lastTransitionTime", "lastProbeTime", "transitionID", "lastUpdateTime"})
+"""Parts of conditions that say when, and not what."""
+Amounts = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """Something that must not be so."""
+
+    invariant: str
+    text: str
+
+    def __str__(self) -> str:
+        """Return it as a line."""
+        return f"{self.invariant}: {self.text}"
+
+
+# --- at every moment -----------------------------------------------------------------------------------------------------
+
+
+def requests_of(pod: Document) -> Amounts:
+    """Return what a pod takes from its node; init containers and overhead are left to those who schedule them."""
+    found: dict[str, float] = defaultdict(float)
+    for container in pod["spec"].get("containers") or ():
+        for name, amount in read_resources((container.get("resources") or {}).get("requests"), where="requests").items():
+            found[name] += amount
+    found["pods"] += amount_of("pods", 1)
+    return found
+
+
+def holds_room(pod: Document) -> bool:
+    """Tell whether a pod takes room of a node."""
+    return bool(pod["spec"].get("nodeName")) and (pod.get("status") or {}).get("phase") not in ENDED
+
+
+def excess(node: Document, pods: Iterable[Document]) -> Iterator[str]:
+    """Yield the resources of which the pods of a node take more than it offers."""
+    offers = read_resources((node.get("status") or {}).get("allocatable"), where="allocatable")
+    taken: dict[str, float] = defaultdict(float)
+    for pod in pods:
+        for name, amount in requests_of(pod).items():
+            taken[name] += amount
+    for name, amount in taken.items():
+        if amount > offers.get(name, 0.0) + 1e-6:
+            yield f"{amount:g} of {offers.get(name, 0.0):g} {name}"
+
+
+def over_commitment(documents: Iterable[Document]) -> list[Violation]:
+    """Return the nodes that hold more than they offer."""
+    nodes, pods = {}, defaultdict[str, list[Document]](list)
+    for document in documents:
+        kind = kind_of(document)
+        if kind is NODE:
+            nodes[document["metadata"]["name"]] = document
+        elif kind is POD and holds_room(document):
+            pods[document["spec"]["nodeName"]].append(document)
+    return [
+        Violation("over-commitment", f"node {name} holds {', '.join(found)}: {', '.join(map(object_key, pods[name]))}")
+        for name, node in nodes.items()
+        if (found := list(excess(node, pods[name])))
+    ]
+
+
+# --- at rest -------------------------------------------------------------------------------------------------------------
+
+
+class Rest:
+    """The objects of a cluster at rest, read anew, and what a session would decide on them."""
+
+    def __init__(self, documents: Iterable[Document], profile: Profile, now: float, schedulers: frozenset[str]) -> None:
+        """Read the objects and hold a dry session."""
+        self.documents = {(kind_of(item), object_key(item)): item for item in documents}
+        self._schedulers, self._now = schedulers, now
+        self.cluster = ObjectCluster(schedulers=schedulers)
+        for document in self.documents.values():
+            try:
+                self.cluster.put(document)
+            except SnapshotError:
+                continue  # it is left out there too
+        self.snapshot = self.cluster.snapshot(now)
+        self.parts = decide(self.snapshot, profile, run=Decider(isolates=True).decide)
+        self.whole, self.decisions = as_one(self.snapshot, self.parts)
+
+    def violations(self) -> list[Violation]:
+        """Return everything that must not be so at rest."""
+        checks = (self._half_started, self._could_start, self._without_reason, self._untrue, self._faults)
+        return [*over_commitment(self.documents.values()), *(found for check in checks for found in check())]
+
+    def _half_started(self) -> Iterator[Violation]:
+        for gang in _gangs(self.snapshot):
+            for lack in stale_parts(gang):
+                part = f" of its {lack.part}" if lack.part else ""
+                yield Violation("half-started", f"gang {gang.gang.key}: {lack.have} of {lack.minimum} members{part} are there")
+
+    def _could_start(self) -> Iterator[Violation]:
+        for key, node in self.decisions.binds.items():
+            yield Violation("could start", f"pod {key} waits, and a session binds it to {node}")
+        for key, eviction in self.decisions.evictions.items():
+            yield Violation("could start", f"a session evicts pod {key}: {eviction.action} for {eviction.preemptor}")
+
+    def _without_reason(self) -> Iterator[Violation]:
+        """Whoever waits for one of us says why; behind a gate the API server does."""
+        for (kind, key), pod in self.documents.items():
+            if kind is not POD or pod["spec"].get("nodeName") or pod["metadata"].get("deletionTimestamp"):
+                continue
+            is_ours = not self._schedulers or pod["spec"].get("schedulerName") in self._schedulers
+            is_waiting = (pod.get("status") or {}).get("phase", "Pending") == "Pending" and not pod["spec"].get("schedulingGates")
+            if is_ours and is_waiting and not any(_says_why(item) for item in (pod.get("status") or {}).get("conditions") or ()):
+                yield Violation("no reason", f"pod {key} waits and does not say why")
+
+    def _untrue(self) -> Iterator[Violation]:
+        """A writer that knows of nothing written before must have nothing to change."""
+        mirror, problems = Mirror(lambda: self._now), list[Exception]()
+        for (kind, _), document in self.documents.items():
+            mirror.put(kind, {**document, "metadata": dict(document["metadata"])})
+        for part in self.parts:
+            for write in StatusWriter(mirror, problems.append).writes(part.snapshot, part.decisions):
+                if isinstance(write, Patch) and write.kind is not POD:
+                    yield from self._difference(write)
+        yield from (Violation("failed", f"a status cannot be made: {problem!r}") for problem in problems)
+
+    def _difference(self, write: Patch) -> Iterator[Violation]:
+        key = f"{write.namespace}/{write.name}" if write.namespace else write.name
+        document = self.documents.get((write.kind, key))
+        if document is None:
+            return
+        new = patched(document, write.patch, STRATEGIC if write.is_by_type else MERGE)
+        for path, before, after in _differences(_what(document), _what(new)):
+            yield Violation("untrue status", f"{write.kind.kind} {key}: {path} is {before!r}, a recount gives {after!r}")
+
+    def _faults(self) -> Iterator[Violation]:
+        for key, fault in self.decisions.faults.items():
+            yield Violation("failed", f"a session fails at gang {key}: {fault.sentence}")
+
+
+def _gangs(snapshot: Snapshot) -> Iterator[GangState]:
+    for key, gang in snapshot.gangs.items():
+        yield GangState(gang, ((task, -1) for task in snapshot.members_of(key).values()))
+
+
+def _says_why(condition: Document) -> bool:
+    return (condition.get("type"), condition.get("status")) == (POD_SCHEDULED, "False") and bool(condition.get("message"))
+
+
+def _what(value: Any) -> Any:  # Any: JSON
+    """Return a document without the moments in it."""
+    if isinstance(value, Mapping):
+        return {key: _what(item) for key, item in value.items() if key not in PASSING}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_what(item) for item in value]
+    return value
+
+
+def _differences(before: Any, after: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:  # Any: JSON
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for key in dict.fromkeys((*before, *after)):
+            yield from _differences(before.get(key), after.get(key), f"{path}.{key}".lstrip("."))
+    elif before != after:
+        yield path, before, after
