@@ -10,12 +10,14 @@ import json
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from phalanx.model.quantity import parse_quantity
+from phalanx.model.kinds import Document
+from phalanx.testing.storm.invariants import excess, holds_room
 from tests.chaos.gangs import LABEL
+from tests.chaos.kubelet import Kubelet
 from tests.chaos.violations import Findings
 from tests.support.http_api import Connection
 
@@ -24,10 +26,6 @@ LASTING_SECONDS = 20.0
 """Beyond this a node that holds too much is a violation, whoever leads."""
 EXPLAINED_SECONDS = 20.0
 """For so long after a change of leaders a passing one is explained."""
-RESOURCES = ("cpu", "memory", "pods")
-OVER = ("Succeeded", "Failed")
-GONE = 410
-Amounts = tuple[int, ...]
 
 
 class Follower:
@@ -99,7 +97,7 @@ class Excess:
 class Ledger:
     """What each node holds, judged at every event. Only one thread may note events."""
 
-    room: Mapping[str, Amounts]
+    nodes: Mapping[str, Document]
     findings: Findings
     clock: Callable[[], float] = time.monotonic
     pods: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -110,7 +108,9 @@ class Ledger:
     changed: float = 0.0
     """When a pod changed last."""
     leader_since: float = float("-inf")
-    _held: dict[str, dict[str, Amounts]] = field(default_factory=lambda: defaultdict(dict))
+    _members: dict[str, dict[str, dict[str, Any]]] = field(default_factory=lambda: defaultdict(dict))
+    """The same by gang."""
+    _held: dict[str, dict[str, Document]] = field(default_factory=lambda: defaultdict(dict))
     _excess: dict[str, Excess] = field(default_factory=dict)
 
     def note(self, type_: str, pod: dict[str, Any]) -> None:
@@ -118,67 +118,71 @@ class Ledger:
         uid, node = pod["metadata"]["uid"], pod["spec"].get("nodeName", "")
         self.changed = self.clock()
         self.seen.add(uid)
-        if type_ == "DELETED":
-            self.pods.pop(uid, None)
-        else:
-            self.pods[uid] = pod
+        for known in (self.pods, self._members[pod["metadata"].get("labels", {}).get(LABEL, "")]):
+            if type_ == "DELETED":
+                known.pop(uid, None)
+            else:
+                known[uid] = pod
         if node:
-            self._note_node(uid, node, pod, is_there=type_ != "DELETED" and pod["status"].get("phase") not in OVER)
+            self._note_node(uid, node, pod, is_there=type_ != "DELETED" and holds_room(pod))
 
     def _note_node(self, uid: str, node: str, pod: dict[str, Any], *, is_there: bool) -> None:
         before = self.nodes_of.setdefault(uid, node)
         if before != node:
             self.findings.violate("pod bound twice", f"{_name(pod)} ({uid}) was on {before} and is on {node}")
         if is_there:
-            self._held[node][uid] = requests(pod)
+            self._held[node][uid] = pod
         else:
             self._held[node].pop(uid, None)
         self._judge(node)
 
     def _judge(self, node: str) -> None:
-        now, have = self.clock(), self.room.get(node, ())
-        held = tuple(map(sum, zip(*self._held[node].values(), strict=True)))
-        over = [f"{taken} of {some} {name}" for name, taken, some in zip(RESOURCES, held, have, strict=False) if taken > some]
-        excess = self._excess.get(node)
-        if over and excess is None:
-            text = f"{node} holds {', '.join(over)}: {', '.join(sorted(_name(self.pods[uid]) for uid in self._held[node]))}"
+        now, held = self.clock(), self._held[node].values()
+        over = list(excess(self.nodes[node], held)) if node in self.nodes else []
+        found = self._excess.get(node)
+        if over and found is None:
+            text = f"{node} holds {', '.join(over)}: {', '.join(sorted(map(_name, held)))}"
             self._excess[node] = Excess(now, text, now - self.leader_since <= EXPLAINED_SECONDS)
             if not self._excess[node].is_explained:
                 self.findings.violate("node over-committed", f"{text}; no leader has changed for {now - self.leader_since:.0f} s")
-        elif not over and excess is not None:
+        elif not over and found is not None:
             del self._excess[node]
-            if not excess.is_told:
+            if not found.is_told:
+                self.findings.say(f"for {now - found.began:.1f} s {found.text}")
                 self.findings.count("passing over-commitments")
 
     def look(self) -> None:
         """Tell of nodes that have held too much for too long."""
-        for excess in list(self._excess.values()):
-            if not excess.is_told and self.clock() - excess.began > LASTING_SECONDS:
-                excess.is_told = True
-                self.findings.violate("node over-committed for long", f"{excess.text}; for more than {LASTING_SECONDS:.0f} s")
+        for found in list(self._excess.values()):
+            if not found.is_told and self.clock() - found.began > LASTING_SECONDS:
+                found.is_told = True
+                self.findings.violate("node over-committed for long", f"{found.text}; for more than {LASTING_SECONDS:.0f} s")
 
     def gang(self, name: str) -> Counter[str]:
         """Return how many pods of a gang there are, have a node, and have ended well."""
         found: Counter[str] = Counter()
-        for pod in list(self.pods.values()):
-            if pod["metadata"].get("labels", {}).get(LABEL) == name:
-                found["all"] += 1
-                found["bound"] += bool(pod["spec"].get("nodeName"))
-                found["succeeded"] += pod["status"].get("phase") == "Succeeded"
+        for pod in list(self._members[name].values()):
+            found["all"] += 1
+            found["bound"] += bool(pod["spec"].get("nodeName"))
+            found["succeeded"] += pod["status"].get("phase") == "Succeeded"
         return found
 
 
 class Recorder:
     """Use it in ``with``."""
 
-    def __init__(self, connection: Connection, namespace: str, findings: Findings) -> None:
-        """Watch everything that matters."""
-        self._findings = findings
+    def __init__(self, connection: Connection, namespace: str, findings: Findings, kubelet: Kubelet) -> None:
+        """Watch everything that matters, and let a kubelet know of pods."""
+        self._findings, self._kubelet = findings, kubelet
         nodes = connection.ask("GET", "/api/v1/nodes").body["items"]
-        self.ledger = Ledger({node["metadata"]["name"]: amounts(node["status"]["allocatable"]) for node in nodes}, findings)
+        self.ledger = Ledger({node["metadata"]["name"]: node for node in nodes}, findings)
         self._holder = ""
         lease = LEASES.format(namespace)
-        self._followers = [Follower(connection, PODS, self.ledger.note), Follower(connection, lease, self._note_lease)]
+        self._followers = [Follower(connection, PODS, self._note_pod), Follower(connection, lease, self._note_lease)]
+
+    def _note_pod(self, type_: str, pod: dict[str, Any]) -> None:
+        self.ledger.note(type_, pod)
+        self._kubelet.notice(type_, pod)
 
     def _note_lease(self, type_: str, lease: dict[str, Any]) -> None:
         holder = str(lease["spec"].get("holderIdentity") or "")
@@ -203,23 +207,5 @@ class Recorder:
             follower.is_over.set()
 
 
-def amounts(offered: Mapping[str, str]) -> Amounts:
-    """Return thousandths of everything, in the order of RESOURCES."""
-    return tuple(int(parse_quantity(offered[name]) * 1000) for name in RESOURCES)
-
-
-def requests(pod: Mapping[str, Any]) -> Amounts:
-    """Return what a pod takes."""
-    found = [container.get("resources", {}).get("requests", {}) for container in pod["spec"]["containers"]]
-    sums = {name: sum(int(parse_quantity(item.get(name, "0")) * 1000) for item in found) for name in RESOURCES}
-    return tuple((sums | {"pods": 1000}).values())
-
-
 def _name(pod: Mapping[str, Any]) -> str:
     return str(pod["metadata"]["name"])
-
-
-def names(pods: Iterator[Mapping[str, Any]]) -> str:
-    """Return some names in one line."""
-    found = sorted(map(_name, pods))
-    return f"{', '.join(found[:6])}{' ...' if len(found) > 6 else ''}"
