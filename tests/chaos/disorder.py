@@ -23,8 +23,8 @@ LONGEST_FREEZE = 9.0
 END_SECONDS = 25.0
 """Within this a replica ends that is told to."""
 MOST_MEGABYTES, MOST_FILES = 300, 200
-GROWTH, SLACK_MEGABYTES = 1.25, 10
-"""By how much the memory of a process may grow from the second quarter of its life to the last."""
+GROWTH, SLACK_MEGABYTES, SLACK_FILES = 1.25, 10, 25
+"""By how much what a process uses may grow from the second quarter of its life to the last."""
 LIFE_SAMPLES = 40
 """Of younger processes nothing is said about growth."""
 FAILURES = re.compile(r"Traceback|please report it|session \d+ failed|never awaited|never retrieved|where a session failed")
@@ -160,7 +160,9 @@ def judge_life(name: str, samples: Sequence[Sample], findings: Findings) -> None
     quarter = len(samples) // 4
     if len(samples) < LIFE_SAMPLES:
         return
-    for what, slack in (("megabytes", SLACK_MEGABYTES), ("files", MOST_FILES // 4)):
-        early, late = (median(getattr(item, what) for item in part) for part in (samples[quarter : 2 * quarter], samples[-quarter:]))
+    for what, slack in (("megabytes", SLACK_MEGABYTES), ("files", SLACK_FILES)):
+        early, late = (
+            median(getattr(item, what) for item in part) for part in (samples[quarter : 2 * quarter], samples[-quarter:])
+        )
         if late > early * GROWTH + slack:
             findings.violate("grows", f"{name} used {early:.0f} {what} early and {late:.0f} late")

@@ -134,5 +134,6 @@ def drawn_gang(chance: Random, namespace: str, name: str, *, is_endless: bool = 
     return ChaosGang(
         namespace, name, size, minimum=max(1, size // 2) if is_elastic else size, dialect=dialect,
         owner="Job" if owner == "pods" and (is_endless or dialect == "grouped") else owner, cpu=chance.choice(CPUS),
-        priority=chance.choice(["", "", f"{namespace}-low", f"{namespace}-high"]), seconds=0 if is_endless else chance.randint(2, 8),
+        priority=chance.choice(["", "", f"{namespace}-low", f"{namespace}-high"]),
+        seconds=0 if is_endless else chance.randint(2, 6),
     )  # fmt: skip

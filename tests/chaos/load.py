@@ -3,7 +3,9 @@
 import http.client
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
 
@@ -18,8 +20,10 @@ PATIENCE_SECONDS = 90.0
 IMPATIENT_SECONDS = 40.0
 """An owner gives up after so long, whatever has become of the gang."""
 BETWEEN_LOOKS_SECONDS = 1.0
-MOST_GANGS = 40
-"""At once: more wait for others to end."""
+MOST_GANGS, AT_ONCE = 50, 6
+"""So many gangs are there at most, before others have ended, and so many are made and removed at the same time."""
+Do = Callable[[Callable[[], None]], None]
+"""Does something beside others."""
 BACKGROUND = {"propagationPolicy": "Background"}
 BUSY = (429, 500, 503, 504)
 COLLECTIONS = (
@@ -70,30 +74,43 @@ class Load:
     def run(self, seconds: float, is_over: Callable[[], bool]) -> None:
         """Make gangs for a while."""
         begun, count, looked = time.monotonic(), 0, 0.0
-        while (now := time.monotonic()) - begun < seconds and not is_over():
-            if now - looked > BETWEEN_LOOKS_SECONDS:
-                self._take_away(now)
-                looked = now
-            if count < (now - begun) * self.rate and len(self.alive) < MOST_GANGS:
-                self.submit(is_endless=False)
-                count += 1
-            else:
-                time.sleep(0.05)
+        with self._at_once() as do:
+            while (now := time.monotonic()) - begun < seconds and not is_over():
+                if now - looked > BETWEEN_LOOKS_SECONDS:
+                    self._take_away(now, do)
+                    looked = now
+                if count < (now - begun) * self.rate and len(self.alive) < MOST_GANGS:
+                    self._submit(do, is_endless=False)
+                    count += 1
+                else:
+                    time.sleep(0.05)
 
-    def submit(self, *, is_endless: bool) -> None:
+    @contextmanager
+    def _at_once(self) -> Iterator[Do]:
+        """Yield who makes and removes several gangs at the same time; the first failure is raised after the block."""
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            found: list[Future[None]] = []
+            yield lambda work: found.append(pool.submit(work))
+        for future in found:
+            future.result()
+
+    def _submit(self, do: Do, *, is_endless: bool) -> None:
         """Make one gang."""
         self.made += 1
         gang = drawn_gang(self.chance, self.namespace, f"g{self.made}", is_endless=is_endless)
+        self.alive[gang.name] = Alive(gang, time.monotonic())
+        do(lambda: self._create(gang))
+
+    def _create(self, gang: ChaosGang) -> None:
         for document in gang.documents():
             answer = ask_patiently(self.connection, "POST", path_of(document), document)
             if answer.code not in (201, 409):  # it may have been taken, and the answer lost
                 raise AssertionError(f"{path_of(document)}: {answer}")
-        self.alive[gang.name] = Alive(gang, time.monotonic())
 
-    def _take_away(self, now: float) -> None:
+    def _take_away(self, now: float, do: Do) -> None:
         for alive in list(self.alive.values()):
             if self._has_had_its_time(alive, now):
-                self._remove(alive.gang)
+                self._remove(alive.gang, do)
 
     def _has_had_its_time(self, alive: Alive, now: float) -> bool:
         gang, found = alive.gang, self.ledger.gang(alive.gang.name)
@@ -106,17 +123,21 @@ class Load:
             return now - alive.bound_at > gang.seconds
         return now - alive.since > IMPATIENT_SECONDS
 
-    def _remove(self, gang: ChaosGang) -> None:
-        for document in reversed(gang.documents()):
-            ask_patiently(self.connection, "DELETE", f"{path_of(document)}/{document['metadata']['name']}", BACKGROUND)
+    def _remove(self, gang: ChaosGang, do: Do) -> None:
+        def delete() -> None:
+            for document in reversed(gang.documents()):
+                ask_patiently(self.connection, "DELETE", f"{path_of(document)}/{document['metadata']['name']}", BACKGROUND)
+
         del self.alive[gang.name]
+        do(delete)
 
     def fill(self, gangs: int) -> None:
         """Take away all that is to end, and make gangs that stay: more than there is room for."""
-        for alive in list(self.alive.values()):
-            self._remove(alive.gang)
-        for _ in range(gangs):
-            self.submit(is_endless=True)
+        with self._at_once() as do:
+            for alive in list(self.alive.values()):
+                self._remove(alive.gang, do)
+            for _ in range(gangs):
+                self._submit(do, is_endless=True)
 
     def clear(self) -> None:
         """Remove everything, and wait until it is gone."""

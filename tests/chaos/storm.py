@@ -20,7 +20,7 @@ from phalanx.dev.layout import KWOK, SERVER
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.replicas import Replica
 from tests.chaos.disorder import Disorder, Watched, judge_processes
-from tests.chaos.kubelet import Kubelet, without_deletion
+from tests.chaos.kubelet import Kubelet, without_pods
 from tests.chaos.load import Load, in_thread
 from tests.chaos.recorder import Recorder
 from tests.chaos.rest import RestJudge
@@ -34,8 +34,6 @@ NAMESPACE = "chaos"
 NODES, MACHINES = 40, Machines(cpu="4", memory="16Gi", gpus=0)
 LEASE_SECONDS = 4
 ROUND_SECONDS = 120.0
-LAST_GANGS = 35
-"""Gangs that stay at the end of a round: they want some 250 CPUs of 160."""
 LAST_SECONDS = 12.0
 """So long faults go on after those have come."""
 CLASSES = {"low": 1, "high": 1000}
@@ -53,6 +51,8 @@ class Plan:
     seed: int = 1
     gangs: int = 1000
     replicas: int = 3
+    last_gangs: int = 35
+    """Gangs that stay at the end of a round: they want some 250 CPUs of 160."""
 
     @property
     def rounds(self) -> int:
@@ -96,7 +96,7 @@ class Storm:
             self.gangs, self.pods = load.made, len(recorder.ledger.seen)
 
     def _prepare(self, plane: ControlPlane) -> None:
-        without_deletion(self.plan.folder / "stages.yaml")
+        without_pods(self.plan.folder / "stages.yaml")
         plane.start(KWOK)
         plane.create_namespace(NAMESPACE)
         plane.create([
@@ -127,7 +127,7 @@ class Storm:
             proxy.storm(weather.draw)
         disturbing = in_thread(lambda: disorder.run(seconds, self.is_over.is_set), self.findings)
         load.run(seconds - LAST_SECONDS, self.is_over.is_set)
-        load.fill(LAST_GANGS)
+        load.fill(self.plan.last_gangs)
         disturbing.join()
         for proxy in self.proxies:
             proxy.calm()
@@ -189,6 +189,11 @@ def _audited(folder: Path) -> list[str]:
     """Return flags with which the API server logs who bound and removed which pod: whoever reads a violation needs that first."""
     folder.mkdir(parents=True, exist_ok=True)
     pods = {"level": "Metadata", "verbs": ["create", "delete"], "resources": [{"group": "", "resources": AUDITED}]}
-    policy = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [pods, {"level": "None"}]}
+    policy = {
+        "apiVersion": "audit.k8s.io/v1",
+        "kind": "Policy",
+        "omitStages": ["RequestReceived"],
+        "rules": [pods, {"level": "None"}],
+    }
     (folder / "audit.yaml").write_text(yaml.safe_dump(policy))
     return [f"--audit-policy-file={folder / 'audit.yaml'}", f"--audit-log-path={folder / 'audit.log'}"]

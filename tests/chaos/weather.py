@@ -39,8 +39,9 @@ class Spell:
     code: int = 0
 
 
+FAIR = Spell("fair", 0.005, 0.05)
 SPELLS: Mapping[Spell, float] = {
-    Spell("fair", 0.005, 0.05): 3.0,
+    FAIR: 3.0,
     Spell("windy", 0.05, 0.4): 4.0,
     Spell("rough", 0.25, 0.8): 1.5,
     Spell("overloaded", 0.6, 0.1, 429): 0.4,
@@ -56,7 +57,7 @@ class Weather:
     clock: Callable[[], float] = time.monotonic
     struck: Counter[str] = field(default_factory=Counter)
     """How often what has happened."""
-    _spell: Spell = next(iter(SPELLS))
+    _spell: Spell = FAIR
     _ends: float = float("-inf")
 
     def draw(self, request: web.Request) -> Blow | None:
