@@ -107,7 +107,5 @@ def _status(what: str) -> dict[str, Any]:
     scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": now}
     state = {"running": {"startedAt": now}} if is_start else {"terminated": {"exitCode": 0, "finishedAt": now}}
     container = {"name": "main", "image": "train:1", "imageID": "", "ready": is_start, "restartCount": 0, "state": state}
-    started = {"startTime": now} if is_start else {}
-    return {
-        "phase": "Running" if is_start else "Succeeded", "conditions": [scheduled, ready], "containerStatuses": [container], **started,
-    }  # fmt: skip
+    found = {"phase": "Running" if is_start else "Succeeded", "conditions": [scheduled, ready], "containerStatuses": [container]}
+    return found | ({"startTime": now} if is_start else {})

@@ -12,7 +12,7 @@ from tests.chaos.gangs import DIALECTS, LABEL, OWNERS, drawn_gang, path_of
 from tests.chaos.recorder import EXPLAINED_SECONDS, LASTING_SECONDS, Ledger
 from tests.chaos.violations import Findings
 from tests.chaos.weather import REQUESTS, WATCHES, Weather
-from tests.support.fault_proxy import Harm
+from tests.support.fault_proxy import Blow, Harm
 
 
 class Time:
@@ -119,7 +119,7 @@ def test_a_violation_is_told_once_and_says_when(findings: Findings) -> None:
 
 
 def test_every_harm_comes_and_the_same_seed_brings_the_same() -> None:
-    def struck(seed: int) -> list[object]:
+    def struck(seed: int) -> list[Blow | None]:
         time = Time()
         weather, found = Weather(Random(seed), time), []
         for number in range(20_000):
@@ -129,7 +129,7 @@ def test_every_harm_comes_and_the_same_seed_brings_the_same() -> None:
 
     first = struck(1)
     assert first == struck(1) != struck(2)
-    harms = {blow.harm for blow in first if blow is not None}  # type: ignore[attr-defined]  # blows, as drawn
+    harms = {blow.harm for blow in first if blow is not None}
     assert harms == set(REQUESTS) | set(WATCHES) == set(Harm)
 
 
