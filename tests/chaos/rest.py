@@ -23,8 +23,9 @@ QUIET_SECONDS = 6.0
 MOST_SECONDS = 90.0
 """By then everything must be in order."""
 BETWEEN_LOOKS_SECONDS = 4.0
-SILENCE_SECONDS, MOST_SILENCES, MOST_WRITES, MOST_REQUESTS = 10.0, 6, 0, 10
-"""So many requests of all replicas are allowed at rest, besides routine ones; a watch may come to its end."""
+SILENCE_SECONDS, AFTER_SECONDS, MOST_SILENCES, MOST_WRITES, MOST_REQUESTS = 10.0, 3.0, 9, 0, 10
+"""So many requests of all replicas are allowed at rest, besides routine ones, in a while that begins some seconds after the last
+change of a pod; a watch may come to its end."""
 ROUTINE = re.compile(r"/leases|^/api(s|/v1)?$|^/apis/[^/]+(/[^/]+)?$")
 """Renewals of the lease, and what the server serves, which every replica asks twice a minute."""
 
@@ -66,11 +67,11 @@ class RestJudge:
         return list(listed.documents), listed.now
 
     def _judge_silence(self) -> None:
-        """Count what replicas send; a look at which pods came counts for nothing, for owners make some anew minutes later."""
+        """Count what replicas send while no pod changes: a Job makes pods that were evicted anew only minutes later."""
         for _ in range(MOST_SILENCES):
-            since, before = time.monotonic(), len(self.ledger.seen)
+            since = time.monotonic()
             time.sleep(SILENCE_SECONDS)
-            if len(self.ledger.seen) == before:
+            if self.ledger.changed < since - AFTER_SECONDS:
                 break
         seen = [
             item for proxy in self.proxies for item in list(proxy.seen) if item.moment >= since and not ROUTINE.search(item.path)

@@ -179,8 +179,7 @@ def _status(phase: str | None, *, is_leaving: bool, has_node: bool) -> Status:
     phase = phase or "Pending"
     if phase in ("Running", "Pending") and is_leaving:
         return Status.RELEASING
-    # Without a node nothing runs: whoever wrote that meant the pod which had this name before, and room was given to this one.
-    if phase == "Pending" or (phase == "Running" and not has_node):
+    if phase == "Pending":
         return Status.BOUND if has_node else Status.PENDING
     return {"Running": Status.RUNNING, "Succeeded": Status.SUCCEEDED, "Failed": Status.FAILED}.get(phase, Status.UNKNOWN)
 
