@@ -49,6 +49,7 @@ ENTRIES_BY_NAME = {
     "dev": Entry("phalanx.cli.dev:command", "Run a real Kubernetes control plane on this machine."),
     "reserve-gpu": Entry("phalanx.cli.reserve_gpu:command", "Reserve a GPU for pods that share it; run by reservation pods."),
     "bench": Entry("phalanx.cli.bench:command", "Measure how long scheduling sessions take on this machine."),
+    "test": Entry("phalanx.cli.test:command", "Test the scheduler itself: storms in virtual time."),
     "completion": Entry("phalanx.cli.completion:command", "Print a shell completion script."),
 }
 

@@ -149,6 +149,12 @@ class MemoryStore:
         copy.numbers, copy.history.version = self.numbers, self.history.version
         return copy
 
+    def set_back(self, backup: "MemoryStore") -> None:
+        """Hold what a copy of this store holds, at its version, as etcd restored from a backup; watches miss what is undone."""
+        earlier = backup.trial()
+        self._objects, self._place_by_uid, self._dependents = earlier._objects, earlier._place_by_uid, earlier._dependents
+        self.history.go_back(earlier.history.version)
+
     def create(self, document: Document) -> Document:
         """Add an object; its status is left to those who write statuses, except of nodes."""
         kind = kind_of(document)

@@ -76,6 +76,13 @@ class History:
             self._events.popleft()
         self._oldest = max(self._oldest, version)
 
+    def go_back(self, version: int) -> None:
+        """Forget everything, and count on from an earlier version; those who watch are woken, and miss what is undone."""
+        self._events.clear()
+        self.version = self._oldest = version
+        for watch in self._watches:
+            watch.wake()
+
     def watch(self, watch: Watch, since: int) -> Watch:
         """Feed a watch with the changes after a version and all later ones."""
         for event in self.since(since):

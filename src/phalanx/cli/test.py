@@ -1,0 +1,124 @@
+"""`phalanx test`: tests of the scheduler itself that anybody can run."""
+
+import sys
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from phalanx.testing.storm.plan import Plan
+    from phalanx.testing.storm.storm import Outcome
+
+EXAMPLES = """\b
+Examples:
+  phalanx test storm --seeds 1..200
+  phalanx test storm --seeds 17 --trace
+"""
+SHOWN_LINES = 40
+
+
+@click.group()
+def command() -> None:
+    """Test the scheduler itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class StormOptions:
+    """What was typed."""
+
+    seeds: str
+    only: str | None
+    processes: int
+    is_traced: bool
+    shrinks: bool
+
+    def numbers(self) -> range:
+        """Return the seeds."""
+        from phalanx.testing.storm.campaign import seeds_of
+
+        try:
+            return seeds_of(self.seeds)
+        except ValueError as problem:
+            raise click.UsageError(f"--seeds: {problem}") from None
+
+    def plans(self) -> "list[Plan]":
+        """Return the storms with a choice of their incidents."""
+        from phalanx.testing.storm.plan import plan_of
+
+        kept = self.kept()
+        return [plan_of(seed) if kept is None else plan_of(seed).only(kept) for seed in self.numbers()]
+
+    def kept(self) -> frozenset[int] | None:
+        """Return the numbers of the incidents to play; None for all."""
+        if self.only is None:
+            return None
+        parts = [part.strip() for part in self.only.split(",") if part.strip()]
+        if not all(part.isdigit() for part in parts):
+            raise click.UsageError(f"--incidents: {self.only!r} are no numbers; write for example 0,3,4")
+        return frozenset(map(int, parts))
+
+
+@command.command("storm", epilog=EXAMPLES)
+@click.option("--seeds", default="1..100", show_default=True, metavar="A..B", help="Seeds of the storms to play.")
+@click.option("--incidents", "only", metavar="NUMBERS", help="Play only these incidents of each storm, such as 0,3,4.")
+@click.option("--processes", type=click.IntRange(1, 64), default=2, show_default=True, metavar="N", help="Processes to use.")
+@click.option("--trace", "is_traced", is_flag=True, help="Show everything that happens.")
+@click.option("--shrink/--no-shrink", "shrinks", default=True, show_default=True, help="Look for the shortest storm that fails.")
+def storm(**options: Any) -> None:  # Any: as click read them
+    """Play storms: schedulers, nodes and jobs in virtual time, where everything that can go wrong does.
+
+    Several replicas of `phalanx run` schedule a small cluster while requests fail or come late, watches break, processes
+    freeze and crash, nodes die, and owners scale and delete. During the storm and after it, invariants are checked: no node is
+    over-committed, no gang is left partly bound, nothing that could start waits. The same seed gives the same storm. Exits with 1
+    if an invariant was broken.
+    """
+    asked = StormOptions(**options)
+    broken = _play(asked)
+    sys.exit(1 if broken else 0)
+
+
+def _play(asked: StormOptions) -> int:
+    from phalanx.testing.storm.campaign import play_all
+    from phalanx.testing.storm.storm import play
+
+    numbers, begun, broken, requests = asked.numbers(), perf_counter(), 0, 0
+    found = map(play, asked.plans()) if asked.only is not None else play_all(numbers, processes=min(asked.processes, len(numbers)))
+    for count, outcome in enumerate(found, start=1):
+        requests += outcome.requests
+        broken += len(outcome.violations)
+        _show(asked, outcome)
+        if sys.stderr.isatty():
+            click.echo(f"\r{count} of {len(numbers)} storms, {broken} violations ", nl=False, err=True)
+    if sys.stderr.isatty():
+        click.echo("\r\033[K", nl=False, err=True)
+    click.echo(f"{requests:,} requests, {perf_counter() - begun:.0f} s", err=True)
+    click.echo(f"storm: {len(numbers)} seeds, {broken} violations")
+    return broken
+
+
+def _show(asked: StormOptions, outcome: "Outcome") -> None:
+    if asked.is_traced:
+        click.echo("\n".join(outcome.lines))
+    if not outcome.violations:
+        return
+    shortest, kept = _shortest(asked, outcome)
+    click.echo(f"seed {outcome.plan.seed}: {len(outcome.violations)} violations")
+    for violation in shortest.violations:
+        click.echo(f"  {violation}")
+    click.echo("  incidents:")
+    for incident in shortest.plan.incidents:
+        click.echo(f"    {incident}")
+    for line in () if asked.is_traced else shortest.lines[-SHOWN_LINES:]:
+        click.echo(f"    {line}")
+    numbers = ",".join(map(str, sorted(kept)))
+    click.echo(f"  replay: phalanx test storm --seeds {outcome.plan.seed} --incidents '{numbers}' --trace")
+
+
+def _shortest(asked: StormOptions, outcome: "Outcome") -> "tuple[Outcome, frozenset[int]]":
+    from phalanx.testing.storm.shrink import shrunk
+
+    if not asked.shrinks or asked.only is not None:
+        return outcome, asked.kept() or frozenset(range(len(outcome.plan.incidents)))
+    return shrunk(outcome)

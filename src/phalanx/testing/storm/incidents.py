@@ -1,0 +1,228 @@
+"""What each incident of a plan does to a storm, and what ends it."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from phalanx.errors import ClusterError
+from phalanx.live.election import LEASE
+from phalanx.model.kinds import kind_at
+from phalanx.testing.storm.plan import GROUPS, Incident
+from phalanx.testing.storm.replica import LEASE_SECONDS, Replica
+from phalanx.testing.storm.wire import Fault, Window
+from phalanx.testing.storm.workloads import NAMESPACE, Workload
+
+if TYPE_CHECKING:
+    from phalanx.testing.storm.storm import Storm
+
+QUEUE = kind_at("scheduling.volcano.sh", "queues")
+HALF = 0.5
+End = Callable[[], None] | None
+
+
+def begin(storm: "Storm", incident: Incident) -> End:
+    """Let an incident happen; return what ends it, if it lasts."""
+    storm.judge.say(f"INCIDENT {incident}")
+    if incident.name.upper() in Fault.__members__:
+        return _weather(storm, incident)
+    action = ACTIONS.get(incident.name)
+    assert action is not None, f"no incident is called {incident.name}"
+    with suppress(ClusterError):
+        return action(storm, incident)
+    return None
+
+
+def _weather(storm: "Storm", incident: Incident) -> End:
+    """Let requests of one replica go wrong, or of all."""
+    fault, until = Fault[incident.name.upper()], asyncio.get_running_loop().time() + incident.seconds
+    chosen = storm.replicas if incident.target % 2 else [_replica(storm, incident)]
+    for replica in chosen:
+        storm.weather(replica, Window(fault, incident.amount, until))
+    return None
+
+
+def _replica(storm: "Storm", incident: Incident) -> Replica:
+    """Return the leader for some targets, and one by its number for others."""
+    leader = next((replica for replica in storm.replicas if replica.is_leader), None)
+    return leader if leader is not None and incident.target % 3 else storm.replicas[incident.target % len(storm.replicas)]
+
+
+def _kill(storm: "Storm", incident: Incident) -> End:
+    replica = _replica(storm, incident)
+    replica.kill()
+    return replica.start
+
+
+def _stop(storm: "Storm", incident: Incident) -> End:
+    replica = _replica(storm, incident)
+    replica.stop()
+    return replica.start
+
+
+def _freeze(storm: "Storm", incident: Incident) -> End:
+    """Stop a process beyond its lease; what was on the wire lands, and nothing may follow."""
+    replica = _replica(storm, incident)
+    replica.freeze()
+    storm.excuse(incident.seconds + 1.0)
+    return replica.thaw
+
+
+def _clock(storm: "Storm", incident: Incident) -> End:
+    replica = _replica(storm, incident)
+    replica.clock_offset = (incident.amount - 0.5) * 1200.0
+
+    def right() -> None:
+        replica.clock_offset = 0.0
+
+    return right
+
+
+def _crash_at_write(storm: "Storm", incident: Incident) -> End:
+    """Kill a process between two of its next writes."""
+    replica, left = _replica(storm, incident), [int(incident.amount * 10)]
+
+    def count(verb: str, about: str) -> None:
+        left[0] -= 1
+        if left[0] == 0:
+            storm.judge.say(f"{replica.name} crashes at {verb} {about}")
+            replica.kill()
+
+    if replica.wire is not None:
+        replica.wire.on_write = count
+    return replica.start
+
+
+def _node(storm: "Storm", incident: Incident) -> str:
+    return f"n{incident.target % storm.plan.nodes}"
+
+
+def _die(storm: "Storm", incident: Incident) -> End:
+    name = _node(storm, incident)
+    storm.nodes.die(name)
+    return lambda: storm.nodes.come_back(name)
+
+
+def _drain(storm: "Storm", incident: Incident) -> End:
+    name = _node(storm, incident)
+    storm.nodes.drain(name)
+    return lambda: storm.nodes.come_back(name)
+
+
+def _cordon(storm: "Storm", incident: Incident) -> End:
+    name = _node(storm, incident)
+    storm.nodes.cordon(name)
+    return lambda: storm.nodes.come_back(name)
+
+
+def _delete_node(storm: "Storm", incident: Incident) -> End:
+    name = _node(storm, incident)
+    storm.nodes.delete(name)
+    return lambda: storm.nodes.come_back(name)
+
+
+def _refuse_binds(storm: "Storm", incident: Incident) -> End:
+    name = _node(storm, incident)
+    storm.nodes.refusing.add(name)
+    return lambda: storm.nodes.refusing.discard(name)
+
+
+def _workload(storm: "Storm", incident: Incident) -> Workload:
+    return storm.workloads[incident.target % len(storm.workloads)]
+
+
+def _scale(storm: "Storm", incident: Incident) -> End:
+    workload = _workload(storm, incident)
+    if workload.order.dialect != "bare":
+        workload.scale(max(1, workload.size + (2 if incident.amount > HALF else -1)))
+    return None
+
+
+def _suspend(storm: "Storm", incident: Incident) -> End:
+    workload = _workload(storm, incident)
+    workload.is_suspended = True
+
+    def resume() -> None:
+        workload.is_suspended = False
+
+    return resume
+
+
+def _fail(storm: "Storm", incident: Incident) -> End:
+    workload = _workload(storm, incident)
+    workload.fail(incident.target % workload.size)
+    return None
+
+
+def _delete_pods(storm: "Storm", incident: Incident) -> End:
+    _workload(storm, incident).forget_pods()
+    return None
+
+
+def _delete_object(storm: "Storm", incident: Incident) -> End:
+    _workload(storm, incident).delete_object()
+    return None
+
+
+def _remove(storm: "Storm", incident: Incident) -> End:
+    _workload(storm, incident).remove()
+    return None
+
+
+def _evict_by_hand(storm: "Storm", incident: Incident) -> End:
+    for pod in list(_workload(storm, incident).members())[:1]:
+        storm.server.store.evict(NAMESPACE, pod["metadata"]["name"])
+    return None
+
+
+def _priority(storm: "Storm", incident: Incident) -> End:
+    workload = _workload(storm, incident)
+    if workload.order.dialect == "volcano":
+        patch = {"spec": {"priorityClassName": "high" if incident.amount > HALF else "low"}}
+        storm.server.store.patch(kind_at("scheduling.volcano.sh", "podgroups"), NAMESPACE, workload.order.name, patch)
+    return None
+
+
+def _hide_group(storm: "Storm", incident: Incident) -> End:
+    group = GROUPS[incident.target % len(GROUPS)]
+    storm.server.hidden.add(group)
+    return lambda: storm.server.hidden.discard(group)
+
+
+def _take_lease(storm: "Storm", incident: Incident) -> End:
+    """Delete the lease by hand: for a moment two may believe that they lead."""
+    storm.excuse(LEASE_SECONDS)
+    storm.server.store.delete(LEASE, NAMESPACE, "phalanx")
+    return None
+
+
+def _edit_queue(storm: "Storm", incident: Incident) -> End:
+    storm.server.store.patch(QUEUE, "", "wide", {"spec": {"weight": 1 + incident.target % 5}})
+    return None
+
+
+def _reload(storm: "Storm", incident: Incident) -> End:
+    for replica in storm.replicas:
+        if replica.live is not None:
+            replica.live.loop.profile = storm.profile_again()
+    return None
+
+
+def _compact(storm: "Storm", incident: Incident) -> End:
+    storm.server.store.history.compact(storm.server.store.history.version)
+    return None
+
+
+def _restore(storm: "Storm", incident: Incident) -> End:
+    storm.excuse(LEASE_SECONDS)
+    storm.set_back()
+    return None
+
+
+ACTIONS: dict[str, Callable[["Storm", Incident], End]] = {
+    "kill": _kill, "freeze": _freeze, "stop": _stop, "clock": _clock, "crash at write": _crash_at_write,
+    "die": _die, "drain": _drain, "cordon": _cordon, "delete node": _delete_node, "refuse binds": _refuse_binds,
+    "scale": _scale, "suspend": _suspend, "fail": _fail, "delete pods": _delete_pods, "delete object": _delete_object,
+    "remove": _remove, "evict by hand": _evict_by_hand, "priority": _priority, "hide group": _hide_group,
+    "take lease": _take_lease, "edit queue": _edit_queue, "reload": _reload, "compact": _compact, "restore": _restore,
+}  # fmt: skip

@@ -1,0 +1,83 @@
+"""What happens in a storm, drawn from its seed: who submits what, and which incident comes when.
+
+A plan is a list, so that a failing storm can be played again with fewer incidents, until none can be left out.
+"""
+
+from dataclasses import dataclass, replace
+from random import Random
+
+from phalanx.testing.storm.wire import OF_WATCHES, Fault
+from phalanx.testing.storm.workloads import DIALECTS, Order
+
+STORM_SECONDS = 70.0
+CLASSES = {"low": 10, "normal": 100, "high": 1000}
+QUEUES = ("default", "default", "wide", "capped")
+CAPPED_GPUS = 4
+GROUPS = ("scheduling.volcano.sh", "scheduling.x-k8s.io", "scheduling.run.ai")
+ON_REPLICAS = ("kill", "freeze", "stop", "clock", "crash at write")
+ON_NODES = ("die", "drain", "cordon", "delete node", "refuse binds")
+ON_WORKLOADS = ("scale", "suspend", "fail", "delete pods", "delete object", "remove", "evict by hand", "priority")
+ON_CLUSTER = ("hide group", "take lease", "edit queue", "reload", "compact")
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """Something that happens at a moment, and may last."""
+
+    at: float
+    name: str
+    """What happens; the name of a `Fault` in lower case is one on the wires."""
+    target: int = 0
+    """Which replica, node or workload: its number, modulo how many there are."""
+    seconds: float = 0.0
+    amount: float = 0.0
+
+    def __str__(self) -> str:
+        """Return it as a line."""
+        return f"{self.at:6.1f} s  {self.name:<16} target {self.target}, for {self.seconds:.1f} s, amount {self.amount:.2f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A storm."""
+
+    seed: int
+    replicas: int
+    nodes: int
+    orders: tuple[Order, ...]
+    incidents: tuple[Incident, ...]
+    profile: str = "phalanx"
+
+    def only(self, kept: frozenset[int]) -> "Plan":
+        """Return the same storm with some of its incidents."""
+        return replace(self, incidents=tuple(item for number, item in enumerate(self.incidents) if number in kept))
+
+
+def plan_of(seed: int, *, seconds: float = STORM_SECONDS) -> Plan:
+    """Draw a storm."""
+    chance = Random(f"storm {seed}")
+    nodes = chance.randint(2, 5)
+    orders = tuple(_order(chance, number, nodes, seconds) for number in range(chance.randint(3, 9)))
+    incidents = sorted((_incident(chance, seconds) for _ in range(chance.randint(3, 14))), key=lambda item: item.at)
+    return Plan(seed, chance.randint(1, 3), nodes, orders, tuple(incidents))
+
+
+def _order(chance: Random, number: int, nodes: int, seconds: float) -> Order:
+    dialect = chance.choice(DIALECTS)
+    size = 1 if dialect == "bare" else chance.choice((1, 2, 2, 3, 4, nodes, nodes + 1, 2 * nodes))
+    return Order(
+        name=f"{dialect}-{number}", dialect=dialect, size=size, gpus=chance.choice((1, 1, 2, 4)),
+        priority=chance.choice(tuple(CLASSES)), queue=chance.choice(QUEUES), seconds=chance.uniform(3.0, 40.0),
+        at=round(chance.uniform(0.0, 0.8 * seconds), 1),
+    )  # fmt: skip
+
+
+def _incident(chance: Random, seconds: float) -> Incident:
+    kinds = (tuple(fault.name.lower() for fault in Fault), ON_REPLICAS, ON_NODES, ON_WORKLOADS, ON_CLUSTER)
+    name = chance.choice(chance.choices(kinds, weights=(5, 3, 2, 4, 1))[0])
+    is_of_watch = name.upper() in {fault.name for fault in OF_WATCHES}
+    amount = chance.choice((0.02, 0.1, 0.3)) if is_of_watch else chance.choice((0.05, 0.3, 0.7, 1.0))
+    return Incident(
+        at=round(chance.uniform(1.0, 0.9 * seconds), 2), name=name, target=chance.randrange(100),
+        seconds=round(chance.choice((0.5, 3.0, 12.0, 30.0)) * chance.uniform(0.5, 1.5), 2), amount=amount,
+    )  # fmt: skip

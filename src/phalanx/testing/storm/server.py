@@ -1,0 +1,62 @@
+"""The API server of a storm: a memory store, kinds that come and go, and a backup that it can be set back to."""
+
+from collections.abc import Callable
+from typing import Any
+
+from phalanx.errors import Missing, Unreachable
+from phalanx.model.kinds import Document, Kind
+from phalanx.store.memory import MemoryStore
+from phalanx.web.discovery import documents
+
+
+class Server:
+    """Serves a store."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """Serve every kind; the clock returns seconds since 1970."""
+        self.store = MemoryStore(clock)
+        self._documents = documents()
+        self.hidden: set[str] = set()
+        """Groups that are not served at the moment."""
+        self.without_status: set[Kind] = set()
+        """Kinds whose status is written with the object."""
+        self.epoch = 0
+        """How often the store was set back; no watch outlives that."""
+        self._backups: list[MemoryStore] = []
+
+    def serves(self, kind: Kind) -> bool:
+        """Tell whether a kind is served."""
+        return kind.group not in self.hidden
+
+    def discovered(self, path: str) -> Document:
+        """Return a document of the discovery."""
+        group = path.split("/")[2] if path.startswith("/apis/") else ""
+        if path not in self._documents or group in self.hidden:
+            raise Missing(f"the server could not find {path}")
+        found = self._documents[path]
+        if path == "/apis":
+            return {**found, "groups": [item for item in found["groups"] if item["name"] not in self.hidden]}
+        return self._without_status(found) if self.without_status and "resources" in found else found
+
+    def _without_status(self, found: Document) -> dict[str, Any]:
+        names = {f"{kind.plural}/status" for kind in self.without_status if found["groupVersion"].startswith(kind.group)}
+        return {**found, "resources": [item for item in found["resources"] if item["name"] not in names]}
+
+    def checked(self, since: str) -> str:
+        """Return the version from which to watch on; one that is still to come is refused."""
+        if since.isdigit() and int(since) > self.store.history.version:
+            text = f"Too large resource version: {since}, current: {self.store.history.version}"
+            raise Unreachable(text, cause=("ResourceVersionTooLarge", "Too large resource version"))
+        return since
+
+    # --- backups -----------------------------------------------------------------------------------------------------
+
+    def back_up(self) -> None:
+        """Keep the store as it is."""
+        self._backups.append(self.store.trial())
+
+    def set_back(self) -> None:
+        """Make the store what the last backup holds; versions go back with it, and all watches end."""
+        if self._backups:
+            self.store.set_back(self._backups.pop())
+            self.epoch += 1

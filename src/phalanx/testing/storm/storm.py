@@ -1,0 +1,213 @@
+"""One storm: replicas, server, nodes and workloads on one loop in virtual time; then calm, and what must hold then."""
+
+import asyncio
+import gc
+import random
+from dataclasses import dataclass, field, replace
+
+from phalanx.config.policies import policy_of_profile
+from phalanx.live.catalogue import connected
+from phalanx.model.kinds import Document
+from phalanx.session.cycle import Profile
+from phalanx.session.decision import Decisions
+from phalanx.sim.virtual_loop import START
+from phalanx.state.snapshot import Snapshot
+from phalanx.testing.storm import incidents
+from phalanx.testing.storm.invariants import Rest, Violation
+from phalanx.testing.storm.judge import Judge
+from phalanx.testing.storm.loop import StormLoop
+from phalanx.testing.storm.nodes import Nodes
+from phalanx.testing.storm.plan import CAPPED_GPUS, CLASSES, STORM_SECONDS, Plan
+from phalanx.testing.storm.replica import SCHEDULER, Replica, Surroundings
+from phalanx.testing.storm.server import Server
+from phalanx.testing.storm.wire import Window
+from phalanx.testing.storm.workloads import Workload
+
+NEW_YEAR = 1_767_225_600.0
+STEP_SECONDS = 0.5
+"""Between two looks of those who make pods."""
+BETWEEN_BACKUPS_SECONDS = 15.0
+CALM_SECONDS, SILENT_SECONDS = 240.0, 60.0
+"""Once faults have stopped: until everything has found its place, and how long nothing is sent then."""
+FAULTY = "please report it"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a storm."""
+
+    plan: Plan
+    violations: tuple[Violation, ...]
+    lines: tuple[str, ...] = field(repr=False)
+    requests: int = 0
+    faults: int = 0
+    sessions: int = 0
+
+
+def play(plan: Plan) -> Outcome:
+    """Play a storm from its beginning to its end; the same plan gives the same outcome."""
+    random.seed(plan.seed)
+    try:
+        with asyncio.Runner(loop_factory=StormLoop) as runner:
+            return runner.run(Storm(plan).run())
+    finally:
+        gc.unfreeze()  # every process that starts freezes what there is; the next storm begins with nothing
+
+
+class Storm:
+    """A cluster in bad weather."""
+
+    def __init__(self, plan: Plan) -> None:
+        """Begin with nothing; everything is made on the loop."""
+        self.plan = plan
+        self._policy = policy_of_profile(plan.profile)
+        self.replicas: list[Replica] = []
+        self.workloads: list[Workload] = []
+
+    async def run(self) -> Outcome:
+        """Play it."""
+        self._make()
+        for replica in self.replicas:
+            replica.start()
+        await self._storm()
+        self._calm()
+        await self._quiet(CALM_SECONDS)
+        before = {replica.name: len(replica.wire.sent) if replica.wire is not None else 0 for replica in self.replicas}
+        await self._quiet(SILENT_SECONDS)
+        self._judge_rest(before)
+        return self._end()
+
+    # --- the beginning ---------------------------------------------------------------------------------------------------
+
+    def _make(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._loop = loop
+        self.server = Server(lambda: NEW_YEAR + loop.time() - START)
+        self.judge = Judge(self.server.store, lambda: loop.time() - START)
+        self.server.store.listen(self.judge.hear)
+        self.nodes = Nodes(self.server.store, random.Random(f"nodes {self.plan.seed}"), loop.call_later)
+        around = Surroundings(self.server, self._policy, lambda: NEW_YEAR + loop.time() - START, self._complain)
+        self.replicas = [Replica(around, f"r{number}", f"{self.plan.seed}") for number in range(self.plan.replicas)]
+        for replica in self.replicas:
+            replica.started = self._started
+        self.workloads = [Workload(order, self.server.store, lambda: loop.time() - START) for order in self.plan.orders]
+        self._objects()
+
+    def _objects(self) -> None:
+        for name, value in CLASSES.items():
+            meta = {"metadata": {"name": name}, "value": value}
+            self.server.store.create({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", **meta})
+        specs: dict[str, Document] = {"wide": {"weight": 2}, "capped": {"capability": {"nvidia.com/gpu": CAPPED_GPUS}}}
+        for name, spec in specs.items():
+            meta = {"metadata": {"name": name}, "spec": {"weight": 1, **spec}}
+            self.server.store.create({"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", **meta})
+        for number in range(self.plan.nodes):
+            self.nodes.add(f"n{number}")
+
+    def _started(self, replica: Replica) -> None:
+        live = replica.live
+        assert live is not None
+
+        def note(snapshot: Snapshot, decisions: Decisions) -> None:
+            self.judge.decided(replica.name, decisions)
+
+        live.loop.decided.append(note)
+
+    def _complain(self, who: str, text: str) -> None:
+        self.judge.say(f"{who}: {text}")
+        if FAULTY in text:
+            self.judge.accuse("failed", f"{who.partition('.')[0]}: {text}")
+
+    # --- the storm -------------------------------------------------------------------------------------------------------
+
+    def weather(self, replica: Replica, window: Window) -> None:
+        """Let requests of a replica go wrong."""
+        if replica.wire is not None:
+            replica.wire.windows.append(window)
+
+    def excuse(self, seconds: float) -> None:
+        """Let nodes hold too much for a while: nobody can call back what is on the wire, nor be in two heads."""
+        self.judge.excused_until = max(self.judge.excused_until, self.judge.clock() + seconds)
+
+    def profile_again(self) -> Profile:
+        """Return the configuration, read again."""
+        return connected(replace(self._policy))
+
+    def set_back(self) -> None:
+        """Let the store be what it was a while ago, as when etcd is restored from a backup."""
+        self.server.set_back()
+        self.judge.look_anew()
+        self.nodes.look_anew()
+
+    async def _storm(self) -> None:
+        self._ends: list[tuple[float, incidents.End]] = []
+        todo = list(self.plan.incidents)
+        while self.judge.clock() < STORM_SECONDS:
+            now = self.judge.clock()
+            while todo and todo[0].at <= now:
+                incident = todo.pop(0)
+                self._ends.append((now + incident.seconds, incidents.begin(self, incident)))
+            for end in [end for until, end in self._ends if until <= now and end is not None]:
+                end()
+            self._ends = [(until, end) for until, end in self._ends if until > now]
+            self._tick()
+            if now % BETWEEN_BACKUPS_SECONDS < STEP_SECONDS:
+                self.server.back_up()
+            await asyncio.sleep(STEP_SECONDS)
+
+    def _tick(self) -> None:
+        for workload in self.workloads:
+            workload.tick()
+        self.judge.tick()
+
+    def _calm(self) -> None:
+        """Let everything that can go wrong stop doing so; what runs goes on running."""
+        self.judge.say("CALM")
+        for _, end in self._ends:
+            if end is not None:
+                end()
+        for workload in self.workloads:
+            workload.never_ends = True
+        for replica in self.replicas:
+            replica.thaw()
+            replica.start()
+            if replica.wire is not None:
+                replica.wire.windows.clear()
+        self.judge.is_calm = True
+
+    async def _quiet(self, seconds: float) -> None:
+        until = self.judge.clock() + seconds
+        while self.judge.clock() < until:
+            self._tick()
+            await asyncio.sleep(2 * STEP_SECONDS)
+
+    # --- the end ---------------------------------------------------------------------------------------------------------
+
+    def _judge_rest(self, before: dict[str, int]) -> None:
+        now = NEW_YEAR + asyncio.get_running_loop().time() - START
+        profile = connected(self._policy)
+        for violation in Rest(self.server.store.everything(), profile, now, frozenset({SCHEDULER})).violations():
+            self.judge.accuse(violation.invariant, violation.text)
+        for replica in self.replicas:
+            sent = replica.wire.sent[before[replica.name] :] if replica.wire is not None else []
+            writes = [f"{verb} {about}" for _, verb, about in sent if verb not in ("get", "list")]
+            if writes:
+                self.judge.accuse("not at rest", f"{replica.name} sends {', '.join(writes[:5])}")
+        if not any(replica.is_leader for replica in self.replicas):
+            self.judge.accuse("not at rest", "nobody leads")
+        self._judge_evictions()
+
+    def _judge_evictions(self) -> None:
+        bound = {pod["metadata"]["labels"].get("app") for workload in self.workloads for pod in workload.members()}
+        for eviction in self.judge.calm_evictions:
+            name = eviction.preemptor.partition("/")[2]
+            if name and name not in bound and any(item.order.name == name for item in self.workloads):
+                self.judge.accuse("evicted in vain", f"pod {eviction.task.key} for {eviction.preemptor}, which waits")
+
+    def _end(self) -> Outcome:
+        sent = sum(len(replica.wire.sent) for replica in self.replicas if replica.wire is not None)
+        faults = sum(replica.wire.faults for replica in self.replicas if replica.wire is not None)
+        sessions = sum(replica.live.loop.count for replica in self.replicas if replica.live is not None)
+        for replica in self.replicas:
+            replica.bury()
+        return Outcome(self.plan, tuple(self.judge.violations), tuple(self.judge.lines), sent, faults, sessions)

@@ -1,0 +1,233 @@
+"""The connection of one replica to the API server, and everything that can go wrong on it.
+
+A request is judged when it goes out (may we write?), takes effect on the server at a moment of its own, and is answered at another:
+the process that sent it may be frozen or dead by then. Faults come from windows, each with a kind, a share of the requests, and an
+end; which requests are hit is drawn from the seed.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import suppress
+from contextvars import Context
+from dataclasses import dataclass
+from enum import Enum
+from random import Random
+from typing import Any
+
+from phalanx.errors import Busy, ClusterError, Conflict, Gone, Missing, ServerError, Unreachable
+from phalanx.model.kinds import Kind
+from phalanx.model.watch_event import BOOKMARK
+from phalanx.sim.memory_client import BETWEEN_BOOKMARKS_SECONDS, LEASES, MemoryClient
+from phalanx.store.api_client import Change
+from phalanx.store.selection import selection
+from phalanx.testing.storm.server import Server
+
+TIMEOUT_SECONDS = 30.0
+"""For so long a client waits for an answer."""
+WATCHED_FOR_SECONDS = 2.0
+"""After so long at most a watch looks whether it was stalled or cut."""
+SHORTEST_WAIT_SECONDS = 0.001
+"""A timer may fire a nanosecond early, and who waits for that nanosecond waits for ever."""
+
+
+class Fault(Enum):
+    """What can happen to a request or a watch."""
+
+    REFUSED = "fails before it takes effect"
+    LOST = "takes effect, and the answer is lost"
+    LATE = "takes effect late, and is answered late"
+    TWICE = "takes effect twice"
+    CONFLICT = "is refused because of a conflict"
+    DISCOVERY = "is a request of the discovery, and fails"
+    LEASE = "is about the lease, and fails"
+    CUT = "ends a watch"
+    REPEATED = "repeats events of a watch"
+    EXPIRED = "ends a watch, and the version is gone"
+    SILENT = "lets a watch stay open and say nothing"
+
+
+OF_WATCHES = frozenset({Fault.CUT, Fault.REPEATED, Fault.EXPIRED, Fault.SILENT})
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """For a while, a share of the requests of a kind goes wrong."""
+
+    fault: Fault
+    share: float
+    until: float
+
+
+class Wire(MemoryClient):
+    """A client of the server in memory; see `ApiClient`."""
+
+    def __init__(self, server: Server, chance: Random, outside: Context) -> None:
+        """Begin with good weather; `outside` is the context in which the server does what it is asked."""
+        super().__init__(server.store)
+        self._server, self._chance, self._outside = server, chance, outside
+        self.windows: list[Window] = []
+        self.on_write: Callable[[str, str], None] = lambda verb, about: None
+        """Called when a write is sent, before it takes effect."""
+        self.sent: list[tuple[float, str, str]] = []
+        """Every request that is no watch and no lease: when, the verb, and what about."""
+        self._watches: list[Any] = []
+        self.faults = 0
+        self.is_over = False
+        """Nobody looks any more, and nothing is answered."""
+
+    def close(self) -> None:
+        """Hear nothing any more."""
+        for watch in self._watches:
+            self.store.history.leave(watch)
+
+    def _drawn(self, *faults: Fault) -> Fault | None:
+        now = asyncio.get_running_loop().time()
+        self.windows = [window for window in self.windows if window.until > now]
+        for window in self.windows:
+            if window.fault in faults and self._chance.random() < window.share:
+                self.faults += 1
+                return window.fault
+        return None
+
+    # --- requests ----------------------------------------------------------------------------------------------------
+
+    async def _ask(self, verb: str, about: str, answer: Callable[[], Any], *, is_write: bool = False) -> Any:  # Any: per request
+        is_lease = about.startswith(LEASES)
+        if self.is_over:
+            raise Unreachable("the storm is over")
+        if is_write and not is_lease and not self.may_write():
+            raise Unreachable("not sent: this process does not lead any more")
+        if is_write:
+            self.on_write(verb, about)
+        if not is_lease:
+            self.sent.append((asyncio.get_running_loop().time(), verb, about))
+        fault = self._fault_of(verb, about, is_write=is_write, is_lease=is_lease)
+        if fault in (Fault.REFUSED, Fault.DISCOVERY, Fault.LEASE):
+            await asyncio.sleep(self._latency)
+            raise self._failure()
+        if fault is Fault.CONFLICT:
+            await asyncio.sleep(self._latency)
+            raise Conflict("the object has been modified; please apply your changes to the latest version and try again")
+        return _own(await self._carried(answer, fault))
+
+    def _fault_of(self, verb: str, about: str, *, is_write: bool, is_lease: bool) -> Fault | None:
+        if is_lease:
+            return self._drawn(Fault.LEASE)
+        if about.startswith("/"):
+            return self._drawn(Fault.DISCOVERY, Fault.REFUSED, Fault.LATE)
+        if not is_write:
+            return self._drawn(Fault.REFUSED, Fault.LATE)
+        fault = self._drawn(Fault.REFUSED, Fault.LOST, Fault.LATE, Fault.TWICE, Fault.CONFLICT)
+        return None if fault is Fault.CONFLICT and verb not in ("patch", "replace") else fault
+
+    def _failure(self) -> ClusterError:
+        kind = self._chance.choice((Unreachable, Unreachable, ServerError, Busy))
+        problem = kind(f"the storm: {kind.__name__}")
+        problem.retry_after = self._chance.choice((0.0, 1.0, 5.0)) if kind is Busy else 0.0
+        return problem
+
+    async def _carried(self, answer: Callable[[], Any], fault: Fault | None) -> Any:  # Any: per request
+        """Let the server do something, and wait for its answer; both happen whatever becomes of this process."""
+        loop, late = asyncio.get_running_loop(), self._chance.uniform(0.0, 5.0) if fault is Fault.LATE else 0.0
+        told: asyncio.Future[Any] = loop.create_future()
+
+        def act() -> None:
+            try:
+                found = answer()
+                if fault is Fault.TWICE:
+                    found = answer()
+            except ClusterError as problem:
+                loop.call_later(self._latency, _tell, told, None, problem, context=self._outside)
+            else:
+                lost = Unreachable("the connection was reset") if fault is Fault.LOST else None
+                loop.call_later(self._latency + late, _tell, told, found, lost, context=self._outside)
+
+        loop.call_later(self._latency + late, act, context=self._outside)
+        try:
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                return await told
+        except TimeoutError:
+            raise Unreachable(f"no answer within {TIMEOUT_SECONDS:g} s") from None
+
+    def _discovered(self, path: str) -> Any:  # Any: JSON
+        return self._server.discovered(path)
+
+    # --- watches -----------------------------------------------------------------------------------------------------
+
+    async def changes(
+        self, kind: Kind, namespace: str = "", *, since: str, seconds: int, fields: str = ""
+    ) -> AsyncGenerator[Sequence[Change], None]:
+        """Yield changes as they come, and bookmarks, as far as the weather allows."""
+        loop, bell, latest = asyncio.get_running_loop(), asyncio.Event(), list[Change]()
+        chosen = selection(namespace, fields=fields)
+        watch = await self._begin(kind, lambda: self.store.watch(kind, chosen, since=self._server.checked(since)))
+        watch.wake, ends_at, heard, epoch = bell.set, loop.time() + seconds, loop.time(), self._server.epoch
+        self._watches.append(watch)
+        try:
+            yield ()
+            while loop.time() < ends_at:
+                await self._spell(watch)
+                if self._server.epoch != epoch:
+                    raise Unreachable("the server went away")
+                bell.clear()
+                found = [Change(event.type, _own(event.object)) for event in watch.take()]
+                if found:
+                    if self._drawn(Fault.REPEATED):
+                        found = [*latest, *found]
+                    latest, heard = [Change(item.type, _own(item.object)) for item in found[-3:]], loop.time()
+                    yield found
+                elif loop.time() - heard >= BETWEEN_BOOKMARKS_SECONDS:
+                    heard = loop.time()
+                    yield [Change(BOOKMARK, {"metadata": {"resourceVersion": str(self.store.history.version)}})]
+                else:
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(self._patience(heard, ends_at)):
+                            await bell.wait()
+        finally:
+            self._watches.remove(watch)
+            self.store.history.leave(watch)
+
+    def _patience(self, heard: float, ends_at: float) -> float:
+        now = asyncio.get_running_loop().time()
+        longest = max(min(heard + BETWEEN_BOOKMARKS_SECONDS, ends_at) - now, SHORTEST_WAIT_SECONDS)
+        is_calm = not any(window.fault in OF_WATCHES for window in self.windows)
+        return longest if is_calm else min(longest, WATCHED_FOR_SECONDS)
+
+    async def _begin(self, kind: Kind, begin: Callable[[], Any]) -> Any:  # Any: a watch is not to be copied
+        await asyncio.sleep(self._latency)
+        if self._drawn(Fault.REFUSED, Fault.CUT):
+            raise self._failure()
+        if not self._server.serves(kind):
+            raise Missing(f"the server could not find {kind.resource}")
+        return begin()
+
+    async def _spell(self, watch: Any) -> None:  # Any: see above
+        """Let the weather of watches happen: an end, or silence."""
+        fault = self._drawn(Fault.CUT, Fault.EXPIRED, Fault.SILENT)
+        if not self._server.serves(watch.kind):
+            raise Missing(f"the server could not find {watch.kind.resource}")
+        if fault is Fault.CUT:
+            raise Unreachable("the watch was cut")
+        if fault is Fault.EXPIRED:
+            raise Gone("too old resource version")
+        if fault is Fault.SILENT:
+            until = max(window.until for window in self.windows if window.fault is Fault.SILENT)
+            await asyncio.sleep(max(until - asyncio.get_running_loop().time(), 0.0))
+
+
+def _own(answer: Any) -> Any:  # Any: per request
+    """Return an object, or a list of them, whose metadata the receiver may change, as mirrors do."""
+    if isinstance(answer, tuple):
+        return [_own(item) for item in answer[0]], answer[1]
+    if isinstance(answer, Mapping) and "metadata" in answer:
+        return {**answer, "metadata": {**answer["metadata"]}}
+    return answer
+
+
+def _tell(told: "asyncio.Future[Any]", found: Any, problem: ClusterError | None) -> None:  # Any: per request
+    if told.done():
+        return
+    if problem is None:
+        told.set_result(found)
+    else:
+        told.set_exception(problem)
