@@ -5,6 +5,7 @@ import re
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -18,7 +19,7 @@ from tests.chaos.violations import Findings
 
 SHORTEST_GAP, LONGEST_GAP = 3.0, 10.0
 """Seconds between two events."""
-EVENTS: Mapping[str, float] = {"freeze": 5.0, "kill": 3.0, "terminate": 2.0, "server": 1.0, "etcd": 0.7}
+EVENTS: Mapping[str, float] = {"freeze": 5.0, "kill": 3.0, "terminate": 2.0, "server": 1.0, "etcd": 0.7, "compact": 0.7}
 LONGEST_FREEZE = 9.0
 END_SECONDS = 25.0
 """Within this a replica ends that is told to."""
@@ -95,7 +96,9 @@ class Disorder:
             time.sleep(self.chance.uniform(SHORTEST_GAP, LONGEST_GAP))
             event = self.chance.choices(list(EVENTS), list(EVENTS.values()))[0]
             self.findings.count(event)
-            if event in ("server", "etcd"):
+            if event == "compact":
+                self.plane.compact()  # watches that went on from something older are gone
+            elif event in ("server", "etcd"):
                 self._restart({"server": SERVER, "etcd": ETCD}[event])
             else:
                 self._strike(event)
@@ -122,9 +125,10 @@ class Disorder:
 
     def _freeze(self, watched: Watched) -> None:
         if pid := watched.pid:
-            os.kill(pid, signal.SIGSTOP)
-            time.sleep(self.chance.uniform(0.5, LONGEST_FREEZE))
-            os.kill(pid, signal.SIGCONT)
+            with suppress(ProcessLookupError):  # one that ended by itself is found at rest
+                os.kill(pid, signal.SIGSTOP)
+                time.sleep(self.chance.uniform(0.5, LONGEST_FREEZE))
+                os.kill(pid, signal.SIGCONT)
 
     def _terminate(self, watched: Watched) -> None:
         if pid := watched.pid:

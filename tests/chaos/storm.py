@@ -19,7 +19,7 @@ from phalanx.dev.kwok_nodes import Machines
 from phalanx.dev.layout import KWOK, SERVER
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.replicas import Replica
-from tests.chaos.disorder import Disorder, Watched, judge_processes
+from tests.chaos.disorder import EVENTS, Disorder, Watched, judge_processes
 from tests.chaos.kubelet import Kubelet, without_pods
 from tests.chaos.load import Load, in_thread
 from tests.chaos.recorder import Recorder
@@ -160,7 +160,7 @@ class Storm:
     @property
     def faults(self) -> Counter[str]:
         """How many requests and watches were struck by what, and how often what happened to processes."""
-        events = {name: self.findings.counts[name] for name in ("freeze", "kill", "terminate", "server", "etcd")}
+        events = {name: self.findings.counts[name] for name in EVENTS}
         return sum((weather.struck for weather in self.weathers), Counter(events))
 
     def summary(self) -> Iterator[str]:

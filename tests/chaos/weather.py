@@ -12,7 +12,9 @@ from aiohttp import web
 from tests.support.fault_proxy import Blow, Harm
 
 T = TypeVar("T")
-CODES = (409, 429, 500, 502, 503, 504)
+READ_CODES = (429, 500, 502, 503, 504)
+CODES, WATCH_CODES = (409, *READ_CODES), (410, *READ_CODES)
+"""Nobody conflicts with a question, and only what a watch goes on from can be gone."""
 SHORTEST_SPELL, LONGEST_SPELL = 3.0, 12.0
 """For how many seconds the weather stays as it is."""
 REQUESTS: Mapping[Harm, float] = {
@@ -74,9 +76,8 @@ class Weather:
         if self._spell.code and not is_watch:
             return Blow(Harm.REFUSED, self._spell.code)
         harm = _drawn(self.chance, WATCHES if is_watch else REQUESTS)
-        code = self.chance.choice(CODES) if harm in (Harm.REFUSED, Harm.REFUSED_AFTER) else 0
-        if is_read and code == 409:
-            code = 500  # nobody conflicts with a question
+        codes = WATCH_CODES if is_watch else READ_CODES if is_read else CODES
+        code = self.chance.choice(codes) if harm in (Harm.REFUSED, Harm.REFUSED_AFTER) else 0
         return Blow(harm, code, self.chance.uniform(0.05, LONGEST_WATCH if is_watch and harm is not Harm.LATE else LONGEST_DELAY))
 
     def _change(self) -> None:
