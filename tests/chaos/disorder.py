@@ -107,7 +107,7 @@ class Disorder:
         self.findings.say(f"kill {name}")
         self.plane.stop(name, is_kill=True)
         time.sleep(self.chance.uniform(0.0, 3.0))
-        self.plane.start(name)
+        self.plane.start(name, is_patient=False)
 
     def _strike(self, event: str) -> None:
         """Let it happen to a replica, mostly to the one that leads."""
