@@ -17,10 +17,10 @@ from tests.support.http_api import Answer, Connection
 
 PATIENCE_SECONDS = 90.0
 """For so long the server may be away."""
-IMPATIENT_SECONDS = 40.0
+IMPATIENT_SECONDS = 30.0
 """An owner gives up after so long, whatever has become of the gang."""
 BETWEEN_LOOKS_SECONDS = 1.0
-MOST_GANGS, AT_ONCE = 50, 6
+MOST_GANGS, AT_ONCE = 70, 6
 """So many gangs are there at most, before others have ended, and so many are made and removed at the same time."""
 Do = Callable[[Callable[[], None]], None]
 """Does something beside others."""

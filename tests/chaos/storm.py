@@ -33,7 +33,7 @@ from tests.support.store_contract import eventually
 NAMESPACE = "chaos"
 NODES, MACHINES = 40, Machines(cpu="4", memory="16Gi", gpus=0)
 LEASE_SECONDS = 4
-ROUND_SECONDS = 120.0
+ROUND_SECONDS = 150.0
 LAST_SECONDS = 12.0
 """So long faults go on after those have come."""
 CLASSES = {"low": 1, "high": 1000}

@@ -28,7 +28,7 @@ WATCHES: Mapping[Harm, float] = {
 }  # fmt: skip
 LONGEST_WATCH = 20.0
 """Something happens to a watch within so many seconds, if it does at all."""
-LONGEST_DELAY = 3.0
+LONGEST_DELAY = 2.0
 
 
 @dataclass(frozen=True, slots=True)
