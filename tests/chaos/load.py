@@ -88,9 +88,15 @@ class Load:
     @contextmanager
     def _at_once(self) -> Iterator[Do]:
         """Yield who makes and removes several gangs at the same time; the first failure is raised after the block."""
+        places, found = threading.BoundedSemaphore(2 * AT_ONCE), list[Future[None]]()
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            found: list[Future[None]] = []
-            yield lambda work: found.append(pool.submit(work))
+
+            def do(work: Callable[[], None]) -> None:
+                places.acquire()  # on a busy machine nothing piles up
+                found.append(pool.submit(work))
+                found[-1].add_done_callback(lambda _: places.release())
+
+            yield do
         for future in found:
             future.result()
 
