@@ -5,6 +5,7 @@
     ├── SnapshotError      an object of the cluster cannot be understood
     ├── TraceError         a file or a row of a recorded workload cannot be understood
     ├── StuckError         everybody waits in virtual time, and nothing is planned that could wake somebody
+    ├── SimulationFault    a simulation ran into a fault of ours for which no gang is to blame
     └── ClusterError       the API server refused or did not answer
         ├── Missing        there is no such object
         ├── Conflict       the object has changed since it was read: read it again
@@ -42,6 +43,10 @@ class TraceError(PhalanxError):
 
 class StuckError(PhalanxError):
     """Everybody waits in virtual time, and nothing is planned that could wake somebody."""
+
+
+class SimulationFault(PhalanxError):
+    """A simulation ran into a fault of ours for which no gang is to blame; the message says when, and what it was."""
 
 
 class ClusterError(PhalanxError):

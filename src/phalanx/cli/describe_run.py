@@ -8,7 +8,7 @@ import click
 import yaml
 
 from phalanx.cli import output
-from phalanx.cli.gang_lookup import gang_called
+from phalanx.cli.gang_choice import gang_called
 from phalanx.cli.get_run import group_kind
 from phalanx.cli.lookup import find, is_gang
 from phalanx.errors import Forbidden, Missing

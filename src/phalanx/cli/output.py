@@ -7,7 +7,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import msgspec
@@ -144,14 +144,27 @@ def write_refused(refused: Sequence[tuple[str, str]]) -> None:
 
 def write_left_out(found: Sequence["LeftOut"]) -> None:
     """Write what the session did not look at: how many objects of a kind for each reason, and the first of them."""
-    if not found:
-        return
+    if found:
+        rows = [(group.counted, listed(group.names, MOST_LEFT_OUT), group.message) for group in left_out_groups(found)]
+        click.echo("\n".join(["", "LEFT OUT", *columns(rows)]))
+
+
+class LeftOutGroup(NamedTuple):
+    """Objects of one kind that are left out for one reason."""
+
+    counted: str
+    """As "2 Pods"."""
+    names: Sequence[str]
+    message: str
+
+
+def left_out_groups(found: Sequence["LeftOut"]) -> list[LeftOutGroup]:
+    """Put together the objects of a kind that are left out for the same reason, in the order of the first of them."""
     groups: dict[tuple[str, str], list[str]] = {}
     for item in found:
         kind, _, name = item.object.partition(" ")
         groups.setdefault((kind, item.message), []).append(name)
-    rows = [(counted(len(names), kind), listed(names, MOST_LEFT_OUT), message) for (kind, message), names in groups.items()]
-    click.echo("\n".join(["", "LEFT OUT", *columns(rows)]))
+    return [LeftOutGroup(counted(len(names), kind), names, message) for (kind, message), names in groups.items()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,8 @@ class Pace:
     after_fault: float = 1.0
     is_resilient: bool = True
     """A session that raises is reported and the loop goes on; in a simulation it raises to whoever runs that."""
+    isolates: bool = True
+    """A session goes on without a gang or a listener on which it fails, which is reported; tests rather see it raise."""
     writes_pod_conditions: bool = True
     """Pods say why they wait; simulations save that, because nobody reads it."""
 
@@ -91,7 +93,7 @@ class SessionLoop:
         self._due, self._earliest = NEVER, 0.0
         """When the next session is held, and the first moment at which one may be, by the elapsed time."""
         self._is_running = self._is_carrying_out = False
-        self._decider, self._stopwatch = Decider(isolates=pace.is_resilient), Stopwatch(lambda: self._clock.elapsed)
+        self._decider, self._stopwatch = Decider(isolates=pace.isolates), Stopwatch(lambda: self._clock.elapsed)
         self.may_decide: Callable[[], bool] = lambda: True
         self.binder_use: Callable[[], BinderUse] = lambda: BinderUse.NOBODY
         self.count = 0
@@ -190,7 +192,7 @@ class SessionLoop:
 
     def _failed_in_part(self, problem: Exception) -> None:
         """Go on with the rest of a session, where one gang or one listener failed."""
-        if not self._pace.is_resilient:
+        if not self._pace.isolates:
             raise problem
         if self.failures.is_new(problem):
             self._report(f"part of session {self.count} failed, please report it: {type(problem).__name__}: {problem}")
@@ -313,7 +315,7 @@ class SessionLoop:
     def noticed(self, event: WatchEvent) -> None:
         """Look whether somebody has overwritten what sessions wrote."""
         if event.kind is POD:
-            is_gone = any([conditions.noticed(event) for conditions in self._conditions.values()])
+            is_gone = sum(conditions.noticed(event) for conditions in self._conditions.values()) > 0
         else:
             is_gone = self._statuses.noticed(event)
         if is_gone:

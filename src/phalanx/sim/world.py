@@ -65,12 +65,13 @@ class World:
     def __init__(
         self, profile: Profile, *, settings: Settings | None = None, seed: int = 0, start: float = START, is_solo: bool = False,
         controllers: Sequence[Controller] = (), gates: Profile | None = None, is_served: bool = False,
-        schedulers: frozenset[str] = frozenset(),
+        schedulers: frozenset[str] = frozenset(), isolates: bool = False,
     ) -> None:  # fmt: skip
         """Begin with an empty cluster; with `is_solo` the scheduler sees pods and no gangs. `gates` plans for gangs held back.
 
         With `is_served` users look at it while it runs: pods have conditions, and those of a gang come one after the other. Pods
-        that wait for a scheduler not in `schedulers`, if any, are left to it.
+        that wait for a scheduler not in `schedulers`, if any, are left to it. With `isolates`, and wherever users look, sessions go
+        on without a gang on which they fail.
         """
         self.last_change = start
         """When something happened last, besides sessions that change nothing for anybody."""
@@ -90,7 +91,7 @@ class World:
         self._controller_port = StorePort(self.store, self.time, Precedence.CONTROLLER)
         self._begin_clusters(schedulers, is_solo=is_solo)
         self._begin_nodes(controllers)
-        self._is_served = is_served
+        self._isolates = isolates or is_served
         self._begin_scheduling(profile, gates, controllers, is_served=is_served)
         self._begin_work()
 
@@ -121,7 +122,8 @@ class World:
         """Begin what the process does on a real cluster: sessions, plans behind gates, controllers."""
         pace = Pace(
             gap=self.settings.period, later=self.settings.settling, heartbeat=self.settings.heartbeat, rests=True,
-            is_resilient=is_served, arrival=Pace().arrival if is_served else 0.0, writes_pod_conditions=is_served,
+            is_resilient=is_served, isolates=self._isolates, arrival=Pace().arrival if is_served else 0.0,
+            writes_pod_conditions=is_served,
         )  # fmt: skip
         is_unschedulable_kept = self.settings.parks_up_to > 0 and not profile.policy.counts_all_gangs
         self.loop = SessionLoop(
@@ -333,7 +335,7 @@ class World:
     def look(self) -> tuple[Snapshot, Decisions]:
         """Return what a session would decide now; nothing is carried out."""
         snapshot = self.cache.snapshot(self.now)
-        return as_one(snapshot, decide(snapshot, self.loop.profile, run=run_isolated if self._is_served else run_cycle))
+        return as_one(snapshot, decide(snapshot, self.loop.profile, run=run_isolated if self._isolates else run_cycle))
 
     def _gang_named(self, key: str) -> str:
         """Return the gang of a name that may be the one of a pod, where every pod is a gang of its own."""

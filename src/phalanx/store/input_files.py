@@ -8,7 +8,7 @@ Nothing here is fatal before everything was read: broken objects are gathered an
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -221,11 +221,11 @@ class Intake:
         """How to say that something is not there."""
         return NOT_IN_INPUT if self.live is None else DOES_NOT_EXIST
 
-    def missing(self, snapshot: Snapshot) -> list[MissingReference]:
-        """Return what objects refer to and is not there."""
+    def missing(self, snapshot: Snapshot, more: Sequence[Mapping[str, Any]] = ()) -> list[MissingReference]:
+        """Return what objects refer to and is not there; `more` are objects that the snapshot has besides these."""
         classes = self.defaults.missing() if self.defaults is not None else []
         hidden = () if self.live is None else self.live.problems
-        found = [*classes, *missing_references(snapshot, self.complete, hidden)]
+        found = [*classes, *missing_references(snapshot, [*self.complete, *more], hidden)]
         rejected = {name for name, _ in self.refused}
         return [item for item in found if f"{item.kind} {item.name}" not in rejected]
 

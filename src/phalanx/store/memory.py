@@ -5,6 +5,7 @@ Time comes from the clock that is handed in, names of objects from a counter: th
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,7 @@ from phalanx.store.watch_history import History, Watch
 
 ALWAYS_THERE = ("default", "kube-system", "kube-public", "kube-node-lease")
 BACKGROUND, FOREGROUND, ORPHAN = "Background", "Foreground", "Orphan"
+UID_START = "00000000-0000-4000-8000-"
 WAITS_FOR_DEPENDENTS = "foregroundDeletion"
 
 
@@ -179,6 +181,7 @@ class MemoryStore:
         kind = kind_of(document)
         meta = {"uid": "", "creationTimestamp": self._stamp(), **document.get("metadata", {})}
         meta["uid"] = meta["uid"] or self._next_uid()
+        self._count_past(meta["uid"])
         namespace = meta.get("namespace", "") or ("default" if kind.is_namespaced else "")
         if kind.is_namespaced and self.find(NAMESPACE, "", namespace) is None:
             self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
@@ -441,7 +444,13 @@ class MemoryStore:
 
     def _next_uid(self) -> str:
         self.numbers += 1
-        return f"00000000-0000-4000-8000-{self.numbers:012x}"
+        return f"{UID_START}{self.numbers:012x}"
+
+    def _count_past(self, uid: str) -> None:
+        """Give out no uid again that another store like this one has given to an object which was loaded."""
+        with suppress(ValueError):
+            if uid.startswith(UID_START):
+                self.numbers = max(self.numbers, int(uid.removeprefix(UID_START), 16))
 
     def _stamp(self, later: float = 0.0) -> str:
         return moment_text(int(self._clock() + later))

@@ -68,8 +68,10 @@ class Wire(MemoryClient):
         self.windows: list[Window] = []
         self.on_write: Callable[[str, str], None] = lambda verb, about: None
         """Called when a write is sent, before it takes effect."""
-        self.sent: list[tuple[float, str, str]] = []
-        """Every request that is no watch and no lease: when, the verb, and what about."""
+        self.last_write: tuple[float, str] | None = None
+        """When something was last written that is no lease, and what."""
+        self.sent = 0
+        """How many requests were made that are no watches and not about leases."""
         self._watches: list[Any] = []
         self.faults = 0
         self.is_over = False
@@ -99,8 +101,10 @@ class Wire(MemoryClient):
             raise Unreachable("not sent: this process does not lead any more")
         if is_write:
             self.on_write(verb, about)
+        if is_write and not is_lease:
+            self.last_write = (asyncio.get_running_loop().time(), f"{verb} {about}")
         if not is_lease:
-            self.sent.append((asyncio.get_running_loop().time(), verb, about))
+            self.sent += 1
         fault = self._fault_of(verb, about, is_write=is_write, is_lease=is_lease)
         if fault in (Fault.REFUSED, Fault.DISCOVERY, Fault.LEASE):
             await asyncio.sleep(self._latency)
