@@ -15,6 +15,7 @@ from phalanx.dev.layout import ETCD, SERVER
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.processes import wait_until
 from phalanx.dev.replicas import Replica
+from phalanx.errors import PhalanxError
 from tests.chaos.violations import Findings
 
 SHORTEST_GAP, LONGEST_GAP = 3.0, 10.0
@@ -28,6 +29,7 @@ GROWTH, SLACK_MEGABYTES, SLACK_FILES = 1.25, 10, 25
 """By how much what a process uses may grow from the second quarter of its life to the last."""
 LIFE_SAMPLES = 40
 """Of younger processes nothing is said about growth."""
+LEADS = re.compile(r" leads$", re.MULTILINE)
 FAILURES = re.compile(r"Traceback|please report it|session \d+ failed|never awaited|never retrieved|where a session failed")
 
 
@@ -66,6 +68,11 @@ class Watched:
     def logs(self) -> list[Path]:
         """Return all its logs."""
         return sorted(self.replica.folder.glob(f"{self.replica.process.log.stem}*.log"))
+
+    @property
+    def terms(self) -> int:
+        """How often it began to lead, in its present life."""
+        return len(LEADS.findall(self.replica.logged()))
 
     def sample(self) -> None:
         """Note what the process uses."""
@@ -107,6 +114,9 @@ class Disorder:
         self.findings.say(f"kill {name}")
         self.plane.stop(name, is_kill=True)
         time.sleep(self.chance.uniform(0.0, 3.0))
+        with suppress(PhalanxError):  # on a busy machine it may take longer than usual
+            self.plane.start(name, is_patient=False)
+            return
         self.plane.start(name, is_patient=False)
 
     def _strike(self, event: str) -> None:

@@ -89,11 +89,14 @@ class Storm:
             disorder = Disorder(
                 plane, self.replicas, self.findings, Random(f"{self.plan.seed} disorder"), lambda: recorder.leader
             )  # fmt: skip
-            judge = RestJudge(plane, NAMESPACE, recorder.ledger, self.proxies, self.findings)
+            judge = RestJudge(plane, NAMESPACE, recorder.ledger, self.proxies, self.findings, self._terms)
             with self._telling(recorder, load):
                 for number in range(self.plan.rounds):
                     self._round(number, load, disorder, judge)
             self.gangs, self.pods = load.made, len(recorder.ledger.seen)
+
+    def _terms(self) -> int:
+        return sum(watched.terms for watched in self.replicas)
 
     def _prepare(self, plane: ControlPlane) -> None:
         without_pods(self.plan.folder / "stages.yaml")
