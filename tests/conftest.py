@@ -40,7 +40,7 @@ class OneWorker(LoadScopeScheduling):  # type: ignore[misc]  # untyped there
     """Tests go to whichever worker is free, but those of the control plane stay together."""
 
     def _split_scope(self, nodeid: str) -> str:
-        is_on_plane = "integration/" in nodeid or ("contract/" in nodeid and "[real" in nodeid)
+        is_on_plane = "integration/" in nodeid or "chaos/test_storm" in nodeid or ("contract/" in nodeid and "[real" in nodeid)
         return GROUP if is_on_plane else OPERATORS if "operators/" in nodeid else nodeid
 
 

@@ -138,13 +138,16 @@ class ControlPlane:
         """Return one of the programs, to read its log or to kill it."""
         return Process(name, self.folder)
 
-    def start(self, name: str) -> None:
-        """Start one program and wait until it is ready; one that runs is left alone."""
+    def start(self, name: str, *, is_patient: bool = True) -> None:
+        """Start one program and wait until it is ready; one that runs is left alone.
+
+        With patience, of the API server also until it follows our rules again and kwok has found it.
+        """
         process = self.process(name)
         command = [*self._layout.command(name), *self._flags.get(name, ())]
         process.start(command, {"KWOK_WORKDIR": str(self.folder)}, is_detached=self._is_detached)
         process.wait_for({ETCD: self._etcd_is_ready, SERVER: self._server_is_ready}.get(name, process.is_running), START_SECONDS)
-        if name == SERVER and self._has_rules:
+        if name == SERVER and self._has_rules and is_patient:
             self._wait_for_rules()
             self._hurry_kwok()
 

@@ -152,6 +152,9 @@ class SchedulerCache:
 
     def _with_assumed(self, task: Task) -> Task:
         """Return a pod that was read as it is assumed to be; an assumption that the cluster has overtaken falls."""
+        if task.status is Status.RUNNING and not task.node:
+            # Whoever wrote that meant the pod which had this name before. Snapshots of files are trusted, as Volcano trusts them.
+            task = replace(task, status=Status.PENDING)
         assumed = self._assumed.get(task.key)
         if assumed is None:
             return task
