@@ -206,6 +206,19 @@ def _whole_before(gang: GangState) -> set[int]:
     return set()
 
 
+def evictable_members(gang: GangState) -> list[TaskState]:
+    """Return the members that have a node and do not leave it yet."""
+    return [task for task in gang.tasks if task.status in EVICTABLE]
+
+
+def is_whole_without(gang: GangState, gone: Sequence[TaskState]) -> bool:
+    """Tell whether what stays of a gang that runs has all that the gang needs, in all its parts."""
+    keys = {state.task.key for state in gone}
+    staying = ((state.task, state.node) for state in gang.tasks if state.task.key not in keys and not state.is_evicted)
+    rest = GangState(gang.declared, staying, counts_unplaced=gang.counts_unplaced)
+    return has_started(rest) and not lacks(rest)
+
+
 def _stays_whole(gang: GangState, gone: set[int]) -> bool:
     """Tell whether what a gang has beyond its minimum, and beyond those of its roles, covers what goes."""
     leaving = [task for task in gang.tasks if id(task) in gone]

@@ -71,6 +71,8 @@ class Wire(MemoryClient):
         self.sent: list[tuple[float, str, str]] = []
         """Every request that is no watch and no lease: when, the verb, and what about."""
         self._watches: list[Any] = []
+        self.stranded_until = 0.0
+        """Binds that are sent before then take effect only then."""
         self.faults = 0
         self.is_over = False
         """Nobody looks any more, and nothing is answered."""
@@ -108,7 +110,10 @@ class Wire(MemoryClient):
         if fault is Fault.CONFLICT:
             await asyncio.sleep(self._latency)
             raise Conflict("the object has been modified; please apply your changes to the latest version and try again")
-        return _own(await self._carried(answer, fault))
+        late = self._chance.uniform(0.0, 5.0) if fault is Fault.LATE else 0.0
+        if verb == "bind":
+            late = max(late, self.stranded_until - asyncio.get_running_loop().time())
+        return _own(await self._carried(answer, fault, late))
 
     def _fault_of(self, verb: str, about: str, *, is_write: bool, is_lease: bool) -> Fault | None:
         if is_lease:
@@ -126,9 +131,9 @@ class Wire(MemoryClient):
         problem.retry_after = self._chance.choice((0.0, 1.0, 5.0)) if kind is Busy else 0.0
         return problem
 
-    async def _carried(self, answer: Callable[[], Any], fault: Fault | None) -> Any:  # Any: per request
+    async def _carried(self, answer: Callable[[], Any], fault: Fault | None, late: float) -> Any:  # Any: per request
         """Let the server do something, and wait for its answer; both happen whatever becomes of this process."""
-        loop, late = asyncio.get_running_loop(), self._chance.uniform(0.0, 5.0) if fault is Fault.LATE else 0.0
+        loop = asyncio.get_running_loop()
         told: asyncio.Future[Any] = loop.create_future()
 
         def act() -> None:
