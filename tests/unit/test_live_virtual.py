@@ -16,6 +16,7 @@ from phalanx.live.app import Live, Setup
 from phalanx.live.clock import LoopClock
 from phalanx.live.election import Terms
 from phalanx.model.kinds import EVENT, GROUP_BY_DIALECT, POD, Document
+from phalanx.model.moment import moment_text
 from phalanx.plugins.gang import GangPlugin
 from phalanx.scheduling import status_writer
 from phalanx.session.cycle import Profile
@@ -38,10 +39,12 @@ WITHOUT_ADMISSION = Profile(build.policy([["priority", "gang"], ["predicates", "
 class Scene:
     """A store, a connection to it, and the application object of `phalanx run`."""
 
-    def __init__(self, identity: str = "one", store: MemoryStore | None = None, profile: Profile = PROFILE) -> None:
+    def __init__(
+        self, identity: str = "one", store: MemoryStore | None = None, profile: Profile = PROFILE, ahead: float = 0.0
+    ) -> None:
         loop = asyncio.get_running_loop()
-        clock = LoopClock(wall=lambda: NEW_YEAR + loop.time() - START, boot=loop.time)
-        self.store = store or MemoryStore(lambda: clock.now)
+        clock = LoopClock(wall=lambda: NEW_YEAR + ahead + loop.time() - START, boot=loop.time)
+        self.store = store or MemoryStore(lambda: NEW_YEAR + loop.time() - START)
         self.client, self.reports = MemoryClient(self.store), list[str]()
         terms = Terms("phalanx", "default", identity)
         setup = Setup(profile=profile, gates=profile, controllers=(), schedulers=frozenset(), terms=terms, identity=identity)
@@ -126,6 +129,24 @@ def test_binds_that_were_cut_off_in_the_middle_leave_no_half_gang() -> None:
         scene.client.connect()
         await until(lambda: scene.bound("train") == 40)
         assert scene.asked("evict") == set()
+        await scene.end()
+
+    play(story)
+
+
+@pytest.mark.parametrize("ahead", [-600.0, 0.0, 600.0])
+def test_a_broken_gang_is_healed_after_its_grace_whatever_the_clock_of_the_machine_says(ahead: float) -> None:
+    async def story() -> None:
+        scene = Scene(ahead=ahead)
+        scene.load(build.queue("default"), build.node("n0", cpu=2), build.gang("train", tasks=2, cpu=1))
+        await until(lambda: scene.bound("train") == 2)
+        ended = {"name": "main", "state": {"terminated": {"finishedAt": moment_text(int(scene.store.now))}}}
+        for name, status in (("train-0", {"phase": "Running"}), ("train-1", {"phase": "Failed", "containerStatuses": [ended]})):
+            scene.store.patch(POD, "default", name, {"status": status}, is_status=True)
+        await asyncio.sleep(50.0)
+        assert scene.asked("evict") == set()
+        await asyncio.sleep(15.0)
+        assert scene.asked("evict") == {"pods train-0"}
         await scene.end()
 
     play(story)

@@ -83,6 +83,7 @@ class Live:
         self._connect()
 
     def _connect(self) -> None:
+        self.client.heard = self.clock.hear
         self.loop.may_decide = lambda: self.is_leader
         self.loop.binder_use = self._binder_use
         if (election := self.election) is not None:

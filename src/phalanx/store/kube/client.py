@@ -7,8 +7,9 @@ requests that change something are fenced: a scheduler whose lease has run out w
 the machine, must not write any more, since another one may lead by then.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from types import SimpleNamespace
@@ -67,12 +68,22 @@ class Client:
         """Asked at the last moment before a request is sent that changes something; False refuses it."""
         self.warned: Callable[[str], None] = lambda text: None
         """Called with every warning that the server sends beside an answer."""
+        self.heard: Callable[[float, float], None] = lambda date, seconds: None
+        """Called with the clock of the server at every answer, in whole seconds since 1970, and how many seconds the answer took."""
         self._date = ""
 
     @property
     def now(self) -> float:
         """The server's clock at its last answer, in seconds since 1970."""
         return parsedate_to_datetime(self._date).timestamp() if self._date else 0.0
+
+    def note_date(self, answer: aiohttp.ClientResponse, seconds: float) -> None:
+        """Note the server's clock at an answer that took so long; what is no date is ignored."""
+        date = answer.headers.get("Date", "")
+        with suppress(ValueError):
+            parsedate_to_datetime(date)
+            self._date = date
+            self.heard(self.now, seconds)
 
     @property
     def patience(self) -> str:
@@ -302,8 +313,7 @@ class Client:
         return fence
 
     async def _refuse(self, answer: aiohttp.ClientResponse) -> None:
-        """Raise the error that the server answered; note its clock."""
-        self._date = answer.headers.get("Date", self._date)
+        """Raise the error that the server answered."""
         for header in answer.headers.getall("Warning", ()):
             if text := warning_text(header):
                 self.warned(text)
@@ -344,12 +354,13 @@ class _PendingAnswer:
         return answer
 
     async def _answer(self, credential: Credential) -> aiohttp.ClientResponse:
-        self._asked = self._request(credential)
+        self._asked, begun = self._request(credential), asyncio.get_running_loop().time()
         try:
             answer = await self._asked.__aenter__()
         except (aiohttp.ClientError, TimeoutError, OSError) as problem:
             raise self._unreachable(problem) from problem
         assert isinstance(answer, aiohttp.ClientResponse)
+        self._client.note_date(answer, asyncio.get_running_loop().time() - begun)
         return answer
 
     async def __aexit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: object) -> None:

@@ -135,8 +135,10 @@ class Wire(MemoryClient):
         """Let the server do something, and wait for its answer; both happen whatever becomes of this process."""
         loop = asyncio.get_running_loop()
         told: asyncio.Future[Any] = loop.create_future()
+        begun, date = loop.time(), [0.0]
 
         def act() -> None:
+            date[0] = float(int(self.store.now))
             try:
                 found = answer()
                 if fault is Fault.TWICE:
@@ -150,9 +152,11 @@ class Wire(MemoryClient):
         loop.call_later(self._latency + late, act, context=self._outside)
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS):
-                return await told
+                found = await told
         except TimeoutError:
             raise Unreachable(f"no answer within {TIMEOUT_SECONDS:g} s") from None
+        self.heard(date[0], loop.time() - begun)
+        return found
 
     def _discovered(self, path: str) -> Any:  # Any: JSON
         return self._server.discovered(path)
