@@ -54,6 +54,7 @@ class Lack:
         stamp, losses = stale_since(gang), sorted(_losses(self.tasks), reverse=True)
         missing = self.minimum - self.have
         known = losses[missing - 1] if self.counts_tasks and len(losses) >= missing else 0.0
+        known = known if known <= now else 0.0  # by a clock that is ahead: then it counts from when it was first seen
         if stamp:
             return min(max(stamp, known), now)
         newest = max((task.task.created for task in self.tasks if task.task.status is Status.PENDING), default=0.0)
