@@ -54,6 +54,8 @@ class Watching:
         """Everything that was served at the start has been listed."""
         self.on_event: Callable[[Kind, str], None] = lambda kind, type_: None
         """Called with the kind and type of every event of a watch."""
+        self.on_set_back: Callable[[], None] = lambda: None
+        """Called when the server shows an earlier state of a kind than it did before."""
         self._bell, self._pause = asyncio.Event(), LONGEST_PAUSE_SECONDS
         self._silent: dict[str, str] = {}
         """Groups that do not say what they serve, and why."""
@@ -111,7 +113,7 @@ class Watching:
         for kind in sorted((kind for kind in named if kind not in self.reflectors), key=KINDS.index):
             reflector = self.reflectors[kind] = self._reflector(kind)
             reflector.on_event, reflector.on_return, reflector.on_missing = self._pass_on, self._note_return, self.look_for_kinds
-            reflector.on_failure = partial(self._complain, kind)
+            reflector.on_failure, reflector.on_set_back = partial(self._complain, kind), lambda: self.on_set_back()
             self._tasks[kind] = tasks.create_task(reflector.run())
 
     def _forget(self, kind: Kind) -> None:
