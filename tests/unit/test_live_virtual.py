@@ -9,8 +9,9 @@ import pytest
 
 from phalanx.config.builtin import CATALOGUE
 from phalanx.config.policies import policy_of_profile
+from phalanx.dialects.bind_requests import FAILED_BINDS
 from phalanx.dialects.status import GroupStatus
-from phalanx.errors import Forbidden, StuckError
+from phalanx.errors import Conflict, Forbidden, StuckError
 from phalanx.explain.answer import group_status
 from phalanx.live.app import Live, Setup
 from phalanx.live.clock import LoopClock
@@ -129,6 +130,54 @@ def test_binds_that_were_cut_off_in_the_middle_leave_no_half_gang() -> None:
         scene.client.connect()
         await until(lambda: scene.bound("train") == 40)
         assert scene.asked("evict") == set()
+        await scene.end()
+
+    play(story)
+
+
+def conditions(scene: Scene, pod: str) -> list[str]:
+    found = scene.store.get(POD, "default", pod)["status"].get("conditions") or ()
+    return [item["message"] for item in found if item["type"] == "PodScheduled" and item["status"] == "False"]
+
+
+def test_a_pod_whose_bind_failed_says_that_it_waits_and_why() -> None:
+    async def story() -> None:
+        scene = Scene()
+
+        def refuse(pod: Document, node: str) -> None:
+            raise Forbidden("the node is sealed")
+
+        scene.store.binding.append(refuse)
+        scene.load(build.queue("default"), build.node("n0", cpu=2), build.gang("train", tasks=2, cpu=1))
+        await asyncio.sleep(30.0)
+        assert scene.bound("train") == 0
+        for name in ("train-0", "train-1"):
+            (message,) = conditions(scene, name)
+            assert "bind to n0 failed" in message
+        await scene.end()
+
+    play(story)
+
+
+def test_a_pod_made_anew_under_the_same_name_inherits_no_failure() -> None:
+    async def story() -> None:
+        scene, tried = Scene(), list[str]()
+
+        def make_anew(pod: Document, node: str) -> None:
+            tried.append(pod["metadata"]["uid"])
+            if len(tried) == 1:
+                scene.store.delete(POD, "default", "train-0", grace=0)
+                scene.load(build.gang("train", tasks=1, cpu=1)[1])
+                asked, found = tried[0], scene.store.get(POD, "default", "train-0")["metadata"]["uid"]
+                text = f"Precondition failed: UID in precondition: {asked}, UID in object meta: {found}"
+                raise Conflict(f'Operation cannot be fulfilled on pods/binding "train-0": {text}')
+
+        scene.store.binding.append(make_anew)
+        scene.load(build.queue("default"), build.node("n0", cpu=2), build.gang("train", tasks=1, cpu=1))
+        await until(lambda: scene.bound("train") == 1, seconds=3.0)
+        pod = scene.store.get(POD, "default", "train-0")
+        assert FAILED_BINDS not in (pod["metadata"].get("annotations") or {})
+        assert scene.messages("BindingError") == []
         await scene.end()
 
     play(story)

@@ -35,8 +35,8 @@ from phalanx.state.gang_state import GangState
 from phalanx.state.staleness import lacks
 
 BINDING_ERROR = "BindingError"
-GONE = ("is being deleted", "not found")
-"""What a refusal says when the pod is no more; its gang gets another one."""
+GONE = ("is being deleted", "not found", "Precondition failed: UID")
+"""What a refusal says when the pod is no more, or another one of its name is there; its gang gets another one."""
 
 
 @dataclass(slots=True)
@@ -142,7 +142,13 @@ class Binding:
         return gang is not None and bool(lacks(GangState(gang, members, counts_unplaced=counts_unplaced)))
 
     def _remember(self, task: Task, node: str, reason: str) -> None:
-        """Write on a pod that a bind of it failed, so that sessions wait before they try the same again."""
+        """Write on a pod that a bind of it failed, so that sessions wait before they try the same again.
+
+        One that was made anew under the same name meanwhile has not failed yet.
+        """
+        pod = self._port.view.find(POD, task.namespace, task.name)
+        if pod is None or (task.knows_uid and pod["metadata"].get("uid") != task.uid):
+            return
         failure = FailedBind(node, 1, self._port.clock.now, reason)
         text = msgspec.json.encode(failed_binds_document(remember(task.failed_binds, failure))).decode()
         self._port.send(Patch(POD, task.namespace, task.name, {"metadata": {"annotations": {FAILED_BINDS: text}}}))

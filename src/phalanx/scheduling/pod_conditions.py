@@ -1,13 +1,14 @@
 """The condition PodScheduled of pods that wait: written when its cause changes; a message that only counts anew, once an hour."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from phalanx.controllers.controller import Patch, View
 from phalanx.dialects.status import PodScheduledCondition
 from phalanx.dialects.traits import dialect_status
 from phalanx.explain.cause_key import CauseKey, cause_of_error, cause_of_text
 from phalanx.explain.quarantine import quarantine_condition
+from phalanx.explain.why import why
 from phalanx.model.conditions import IS_GATED, POD_SCHEDULED
 from phalanx.model.kinds import POD, Document, split_key
 from phalanx.model.moment import moment_text
@@ -43,6 +44,11 @@ def _cause(state: TaskState, condition: PodScheduledCondition) -> CauseKey:
     return cause_of_error(state.error) if isinstance(state.error, FitError) else cause_of_text(condition.message)
 
 
+def _in_words(condition: PodScheduledCondition, outcome: Outcome, snapshot: Snapshot) -> PodScheduledCondition:
+    """Return a condition that says something: a pod that no node was asked about waits for what its gang waits for."""
+    return condition if condition.message else replace(condition, message=why(outcome, snapshot))
+
+
 class PodConditions:
     """Says why pods wait."""
 
@@ -58,7 +64,7 @@ class PodConditions:
         waiting = {}
         for outcome, state in _waiting(snapshot, decisions):
             try:
-                condition = dialect_status(outcome.state.gang).pod_condition(state, names)
+                condition = _in_words(dialect_status(outcome.state.gang).pod_condition(state, names), outcome, snapshot)
             except Exception as problem:  # the other pods get theirs
                 self._failed(problem)
                 continue
