@@ -5,12 +5,15 @@ It serves for embedded clusters and real API servers; the latter need credential
 Two things are checked at the last moment before a request is sent. The credential is asked for each time, since tokens expire. And
 requests that change something are fenced: a scheduler whose lease has run out while it waited for a connection, or was stopped by
 the machine, must not write any more, since another one may lead by then.
+
+A server that moved cannot be asked where it is. When nobody has answered for a while, whoever configured the client is asked again
+for the address and the authority (`again`), as kubeconfigs are written anew when a control plane is rebuilt.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from types import SimpleNamespace
 from typing import Any, Self, TypeVar
@@ -35,6 +38,8 @@ GANGS, QUEUES = "/apis/phalanx.dev/v1alpha1/gangs", "/apis/phalanx.dev/v1alpha1/
 CONNECT_SECONDS, ANSWER_SECONDS = 5.0, 30.0
 SILENCE_SECONDS = 150.0
 """A watch that is silent for so long is taken for dead; a server sends a bookmark every minute, and may leave one out."""
+LOST_SECONDS = 10.0
+"""After so long without any answer the address is looked up again, and every so often from then on."""
 UNAUTHORIZED = 401
 FREE = frozenset({EVENT, kind_at("coordination.k8s.io", "leases")})
 """Kinds that are written whether or not we lead: the lease is how a leader is elected, and an event changes nothing."""
@@ -45,19 +50,30 @@ T = TypeVar("T")
 ENDLESS = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENCE_SECONDS)
 
 
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a server is, and as whom it is asked."""
+
+    server: str
+    credentials: Credentials
+    server_name: str = ""
+
+
 class Client:
     """One API server; use it in ``async with``."""
 
     def __init__(
         self, server: str, *, credentials: Credentials | None = None, server_name: str = "", is_frugal: bool = False,
-        answer_seconds: float = ANSWER_SECONDS,
+        answer_seconds: float = ANSWER_SECONDS, again: Callable[[], Endpoint | None] | None = None,
     ) -> None:  # fmt: skip
         """Name the server by its URL, who asks, and the name in the server's certificate if it is not that of the URL.
 
         A frugal client decodes only the fields of objects that the scheduler and its controllers need. A request that is not
-        answered as a whole after `answer_seconds` fails; watches go on.
+        answered as a whole after `answer_seconds` fails; watches go on. `again` returns where the server is if that has changed.
         """
-        self.server, self._is_frugal = server.rstrip("/"), is_frugal
+        self._is_frugal, self._again = is_frugal, again
+        self.server = server.rstrip("/")
+        self._lost_since: float | None = None
         self.credentials = credentials or FixedCredentials()
         self._server_name = server_name or None
         self._session: aiohttp.ClientSession | None = None
@@ -84,6 +100,20 @@ class Client:
             parsedate_to_datetime(date)
             self._date = date
             self.heard(self.now, seconds)
+
+    def note_answer(self) -> None:
+        """Somebody answers."""
+        self._lost_since = None
+
+    def note_loss(self) -> None:
+        """Nobody answered a request; after a while, look up where the server is."""
+        now = asyncio.get_running_loop().time()
+        self._lost_since = now if self._lost_since is None else self._lost_since
+        if self._again is None or now - self._lost_since < LOST_SECONDS:
+            return
+        self._lost_since = now
+        if (found := self._again()) is not None:
+            self.server, self.credentials, self._server_name = found.server.rstrip("/"), found.credentials, found.server_name or None
 
     @property
     def patience(self) -> str:
@@ -358,8 +388,11 @@ class _PendingAnswer:
         try:
             answer = await self._asked.__aenter__()
         except (aiohttp.ClientError, TimeoutError, OSError) as problem:
-            raise self._unreachable(problem) from problem
+            unreachable = self._unreachable(problem)
+            self._client.note_loss()
+            raise unreachable from problem
         assert isinstance(answer, aiohttp.ClientResponse)
+        self._client.note_answer()
         self._client.note_date(answer, asyncio.get_running_loop().time() - begun)
         return answer
 
