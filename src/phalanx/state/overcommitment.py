@@ -26,7 +26,8 @@ def over_committed(ledger: Ledger) -> Index:
 
 def excess(ledger: Ledger) -> Amounts:
     """Return by how much pods that stay exceed what nodes offer; 0 where they do not."""
-    return np.maximum(ledger.used - ledger.releasing - ledger.allocatable, 0)
+    found: Amounts = np.maximum(ledger.used - ledger.releasing - ledger.allocatable, 0)
+    return found
 
 
 def has_over_committed(snapshot: Snapshot) -> bool:
