@@ -183,6 +183,42 @@ def test_a_pod_made_anew_under_the_same_name_inherits_no_failure() -> None:
     play(story)
 
 
+def test_after_all_watches_were_cut_everything_is_listed_once() -> None:
+    async def story() -> None:
+        scene = Scene()
+        scene.load(build.queue("default"), build.node("n0", cpu=4), build.gang("first", tasks=1, cpu=1))
+        await until(lambda: scene.bound("first") == 1)
+        reflector = scene.live.watching.reflectors[POD]
+        before = reflector.lists
+        for _ in range(3):
+            scene.client.disconnect()
+            await asyncio.sleep(1.0)
+            scene.client.connect()
+            await asyncio.sleep(4.0)
+        assert reflector.lists == before + 1
+        await scene.end()
+
+    play(story)
+
+
+def test_an_object_that_the_server_says_is_not_there_is_doubted() -> None:
+    async def story() -> None:
+        scene = Scene()
+        scene.load(build.queue("default"), build.node("n0", cpu=4), build.gang("first", tasks=1, cpu=1))
+        await until(lambda: scene.bound("first") == 1)
+        watching, pod = scene.live.watching, scene.store.get(POD, "default", "first-0")
+        before = watching.reflectors[POD].lists
+        watching.doubt(POD, "default", "first-0", "another")
+        await asyncio.sleep(10.0)
+        assert watching.reflectors[POD].lists == before
+        watching.doubt(POD, "default", "first-0", pod["metadata"]["uid"])
+        await asyncio.sleep(10.0)
+        assert watching.reflectors[POD].lists == before + 1
+        await scene.end()
+
+    play(story)
+
+
 @pytest.mark.parametrize("ahead", [-600.0, 0.0, 600.0])
 def test_a_broken_gang_is_healed_after_its_grace_whatever_the_clock_of_the_machine_says(ahead: float) -> None:
     async def story() -> None:

@@ -141,6 +141,32 @@ def test_a_server_that_was_restored_from_a_backup_is_followed_on() -> None:
     play(story)
 
 
+def test_a_server_that_has_passed_our_version_by_then_is_seen_through_by_the_next_list() -> None:
+    async def story(scene: Scene) -> None:
+        scene.server.back_up()
+        for _ in range(3):
+            scene.store.create(pod("train"))
+            scene.store.delete(POD, "default", "train", grace=0)
+        scene.store.create(pod("train"))
+        await asyncio.sleep(1.0)
+        scene.client.disconnect()
+        await asyncio.sleep(1.0)
+        scene.server.set_back()
+        found = scene.store.create(pod("train"))
+        for number in range(20):
+            scene.store.create(pod(f"other-{number}"))
+        scene.client.connect()
+        await asyncio.sleep(20.0)
+        scene.reflector.refresh(asyncio.get_running_loop().time())
+        await asyncio.sleep(1.0)
+        known = scene.mirror.find(POD, "default", "train")
+        assert known is not None
+        assert (known["metadata"]["uid"], len(scene.names)) == (found["metadata"]["uid"], 21)
+        assert len(scene.set_back) == 1
+
+    play(story)
+
+
 def test_a_server_that_is_only_slow_was_not_set_back() -> None:
     async def story(scene: Scene) -> None:
         scene.store.create(pod("a"))

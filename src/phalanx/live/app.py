@@ -85,6 +85,7 @@ class Live:
 
     def _connect(self) -> None:
         self.client.heard = self.clock.hear
+        self.port.doubted = self.watching.doubt
         self.watching.on_set_back = self._was_set_back.set
         self.loop.may_decide = lambda: self.is_leader
         self.loop.binder_use = self._binder_use

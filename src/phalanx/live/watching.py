@@ -9,7 +9,7 @@ from functools import partial
 from phalanx.controllers.grouper.rules import owner_kinds
 from phalanx.controllers.objects import controller_of
 from phalanx.dialects.cluster import kinds_read
-from phalanx.errors import ClusterError, Missing
+from phalanx.errors import ClusterError, Missing, Unreachable
 from phalanx.model.kinds import KINDS, Document, Kind, kind_of
 from phalanx.store.api_client import ApiClient
 from phalanx.store.kube.discovery import Discovery, discover
@@ -28,6 +28,10 @@ AFTER_FAULT_SECONDS = 1.0
 GARBAGE = (20_000, 20, 20)
 """Objects that come and go between two looks for garbage: a watch brings thousands a second, and few of them form circles."""
 CATCH_UP_SECONDS, CATCH_UP_STEP_SECONDS = 10.0, 0.02
+DOUBT_SECONDS = 5.0
+"""After so long a watch has told of what a refusal told before; if not, everything is listed."""
+BETWEEN_LISTS_SECONDS = 60.0
+"""After all watches were lost, everything is listed once in so long: a network that fails all the time is no reason to list."""
 FRESH_SECONDS = 1.0
 """What was listed so shortly before we begin to lead is not listed again: at the start that is everything."""
 
@@ -59,6 +63,9 @@ class Watching:
         self._bell, self._pause = asyncio.Event(), LONGEST_PAUSE_SECONDS
         self._silent: dict[str, str] = {}
         """Groups that do not say what they serve, and why."""
+        self._lost: set[Kind] = set()
+        """Kinds whose watches were cut since all of them went on."""
+        self._listed_at = -BETWEEN_LISTS_SECONDS
         self._said: dict[str, float] = {}
         """What went wrong with watches that do not go on yet, and when it was last said."""
 
@@ -151,6 +158,8 @@ class Watching:
     def _complain(self, kind: Kind, problem: ClusterError, then: str) -> None:
         """Say what went wrong with a watch; what many watches run into is said once in a while."""
         now, cause = asyncio.get_running_loop().time(), str(problem)
+        if isinstance(problem, Unreachable):
+            self._lost.add(kind)
         if now - self._said.get(cause, -LONGEST_PAUSE_SECONDS) >= LONGEST_PAUSE_SECONDS:
             self._said[cause] = now
             self._report(f"watch of {kind.resource}: {cause}; {then}, and so are all others that run into this")
@@ -160,6 +169,28 @@ class Watching:
         if self._said and all(map(self._is_heard, self.reflectors.values())):
             self._report(f"all watches go on, after {asyncio.get_running_loop().time() - min(self._said.values()):.1f} s")
             self._said.clear()
+            self._list_after_outage()
+
+    def _list_after_outage(self) -> None:
+        """List everything if all watches were cut: the server may have been restored from a backup, which nothing else tells."""
+        now, lost = asyncio.get_running_loop().time(), self._lost
+        self._lost = set()
+        watched = {kind for kind in self.reflectors if kind.group != POLLED and not self._mirror.is_hidden(kind)}
+        if lost >= watched and now - self._listed_at >= BETWEEN_LISTS_SECONDS:
+            self._listed_at = now
+            for kind in watched:
+                self.reflectors[kind].refresh(now)
+
+    def doubt(self, kind: Kind, namespace: str, name: str, uid: str) -> None:
+        """List a kind unless its watch tells soon that an object is not there, as the server has said."""
+
+        def check() -> None:
+            found, reflector = self._mirror.find(kind, namespace, name), self.reflectors.get(kind)
+            if reflector is not None and found is not None and found["metadata"].get("uid") == uid:
+                reflector.refresh(loop.time() - DOUBT_SECONDS)
+
+        loop = asyncio.get_running_loop()
+        loop.call_later(DOUBT_SECONDS, check)
 
     async def _sync(self) -> None:
         while not self.reflectors:

@@ -35,7 +35,8 @@ from phalanx.state.gang_state import GangState
 from phalanx.state.staleness import lacks
 
 BINDING_ERROR = "BindingError"
-GONE = ("is being deleted", "not found", "Precondition failed: UID")
+OTHER_UID = "Precondition failed: UID"
+GONE = ("is being deleted", "not found", OTHER_UID)
 """What a refusal says when the pod is no more, or another one of its name is there; its gang gets another one."""
 
 

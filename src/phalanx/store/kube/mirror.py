@@ -108,22 +108,27 @@ class Mirror:
 
     def replace(
         self, kind: Kind, documents: Iterable[dict[str, Any]], *, version: str = "", was_set_back: bool = False
-    ) -> None:
+    ) -> bool:
         """Enter a complete list of a kind; objects that are not in it are gone, unless they are newer than the list.
 
         Those come from answers to our own writes that overtook the list; the watch that follows it will bring them again. Where the
-        server was set back to an earlier state, nothing is newer than the list.
+        server was set back to an earlier state, nothing is newer than the list. Returns whether it was: some object is older than
+        we know it, and we know it from before the list.
         """
-        seen = set()
+        seen, newest, is_older = set[Place](), int(version) if version.isdigit() and not was_set_back else math.inf, False
         for document in documents:
-            seen.add(_place(kind, document))
-            self._put_listed(kind, document, is_last_word=was_set_back)
-        newest = int(version) if version.isdigit() and not was_set_back else math.inf
+            place = _place(kind, document)
+            before = self.find(kind, *place)
+            goes_back = bool(version) and before is not None and _version(document) < _version(before) <= newest
+            is_older = is_older or goes_back
+            seen.add(place)
+            self._put_listed(kind, document, is_last_word=was_set_back or goes_back)
         known = self._objects.get(kind, {}).items()
         for before in [item for place, item in known if place not in seen and _version(item) <= newest]:
             self.remove(kind, before)
             if was_set_back:  # it may be one that we made while the list was on its way: the watch brings it again
                 self._gone.pop(before["metadata"].get("uid", ""), None)
+        return was_set_back or is_older
 
     def replace_one(
         self, kind: Kind, place: Place, documents: Iterable[dict[str, Any]], *, was_set_back: bool = False

@@ -6,7 +6,9 @@ every version at once is asked less and less often.
 
 Versions can also go back, when etcd is restored from a backup. Then the server does not know yet the version from which we want to
 go on (`AHEAD`), and a new list shows a lower one than we have seen: lists are consistent reads, so nothing else makes them older.
-Such a list replaces everything, also objects that look newer: those are of a past that did not happen.
+Such a list replaces everything, also objects that look newer: those are of a past that did not happen. A restored server may also
+have passed our version by the time that we are back, and answers as if nothing had happened. So whoever has lost all watches at
+once lists again (`Watching`), and so does whoever is told that an object is not there which the mirror still shows (`doubt`).
 
 A watch can also be open and silent for ever, behind a proxy that lost its other side: so bookmarks, which a server sends every
 minute, are used as heartbeats, and whoever doubts what the mirror shows can ask for a list (`refresh`).
@@ -178,7 +180,7 @@ class Reflector:
         self._mirror.hidden.discard(self.kind)
         was_set_back = _number(listing.version) < self._newest
         if self._only is None:
-            self._mirror.replace(self.kind, listing.items, version=listing.version, was_set_back=was_set_back)
+            was_set_back = self._mirror.replace(self.kind, listing.items, version=listing.version, was_set_back=was_set_back)
         else:
             self._mirror.replace_one(self.kind, self._only, listing.items, was_set_back=was_set_back)
         self._version, self._wait, self.lists = listing.version, FIRST_WAIT, self.lists + 1
