@@ -183,7 +183,7 @@ def test_a_pod_made_anew_under_the_same_name_inherits_no_failure() -> None:
     play(story)
 
 
-def test_after_all_watches_were_cut_everything_is_listed_once() -> None:
+def test_after_all_watches_were_cut_everything_is_listed_once_a_minute_at_most() -> None:
     async def story() -> None:
         scene = Scene()
         scene.load(build.queue("default"), build.node("n0", cpu=4), build.gang("first", tasks=1, cpu=1))
@@ -196,6 +196,10 @@ def test_after_all_watches_were_cut_everything_is_listed_once() -> None:
             scene.client.connect()
             await asyncio.sleep(4.0)
         assert reflector.lists == before + 1
+        await asyncio.sleep(60.0)
+        assert reflector.lists == before + 2
+        await asyncio.sleep(600.0)
+        assert reflector.lists == before + 2
         await scene.end()
 
     play(story)

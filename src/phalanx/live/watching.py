@@ -31,7 +31,7 @@ CATCH_UP_SECONDS, CATCH_UP_STEP_SECONDS = 10.0, 0.02
 DOUBT_SECONDS = 5.0
 """After so long a watch has told of what a refusal told before; if not, everything is listed."""
 BETWEEN_LISTS_SECONDS = 60.0
-"""After all watches were lost, everything is listed once in so long: a network that fails all the time is no reason to list."""
+"""After all watches were lost, everything is listed, but not more often: a network may fail all the time."""
 FRESH_SECONDS = 1.0
 """What was listed so shortly before we begin to lead is not listed again: at the start that is everything."""
 
@@ -65,7 +65,8 @@ class Watching:
         """Groups that do not say what they serve, and why."""
         self._lost: set[Kind] = set()
         """Kinds whose watches were cut since all of them went on."""
-        self._listed_at = -BETWEEN_LISTS_SECONDS
+        self._relist_at = -BETWEEN_LISTS_SECONDS
+        """When everything was listed last after an outage, or will be."""
         self._said: dict[str, float] = {}
         """What went wrong with watches that do not go on yet, and when it was last said."""
 
@@ -173,13 +174,19 @@ class Watching:
 
     def _list_after_outage(self) -> None:
         """List everything if all watches were cut: the server may have been restored from a backup, which nothing else tells."""
-        now, lost = asyncio.get_running_loop().time(), self._lost
+        loop, lost = asyncio.get_running_loop(), self._lost
         self._lost = set()
-        watched = {kind for kind in self.reflectors if kind.group != POLLED and not self._mirror.is_hidden(kind)}
-        if lost >= watched and now - self._listed_at >= BETWEEN_LISTS_SECONDS:
-            self._listed_at = now
-            for kind in watched:
-                self.reflectors[kind].refresh(now)
+        if lost >= self._watched() and self._relist_at <= loop.time():
+            self._relist_at = max(self._relist_at + BETWEEN_LISTS_SECONDS, loop.time())
+            loop.call_at(self._relist_at, self._list_all)
+
+    def _watched(self) -> set[Kind]:
+        return {kind for kind in self.reflectors if kind.group != POLLED and not self._mirror.is_hidden(kind)}
+
+    def _list_all(self) -> None:
+        now = self._relist_at = asyncio.get_running_loop().time()
+        for kind in self._watched():
+            self.reflectors[kind].refresh(now)
 
     def doubt(self, kind: Kind, namespace: str, name: str, uid: str) -> None:
         """List a kind unless its watch tells soon that an object is not there, as the server has said."""
