@@ -134,6 +134,13 @@ def test_a_clock_that_is_behind_does_not_make_a_bind_old() -> None:
     assert evicted(running("older", "0 0", ago=300), running("younger", "0", ago=-400)) == ["default/younger-0"]
 
 
+def test_a_gang_that_does_not_say_when_it_was_bound_stays() -> None:
+    older, younger = running("older", "0 0", ago=300), running("younger", "0", ago=5)
+    for pod in younger[1:]:
+        del pod["status"]["conditions"]
+    assert evicted(older, younger) == []
+
+
 # --- when ----------------------------------------------------------------------------------------------------------------
 
 

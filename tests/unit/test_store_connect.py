@@ -6,6 +6,7 @@ import json
 import ssl
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -487,14 +488,11 @@ def moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[int]
     async def asked() -> str:
         async with opened(Door(), guarded()) as port:
             found = safe(tmp_path, {"token": "first"})(port)
-            lost, now = f"https://127.0.0.1:{port}", found.client()
-        async with now as client, opened(Door(), guarded()) as port:
+        async with found.client() as client, opened(Door(), guarded()) as port:
             write(port)
             for _ in range(20):
-                try:
+                with suppress(Unreachable):
                     return str((await client.version())["who"])
-                except Unreachable as problem:
-                    assert lost in str(problem)
                 await asyncio.sleep(0.005)
             return "nobody"
 

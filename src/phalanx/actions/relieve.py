@@ -1,7 +1,7 @@
 """Roll back the gang that came last to a node that holds more than it offers.
 
-No session places more on a node than it has room for, but binds of another one may land: of a leader that was stopped by the machine
-while its requests were on the wire, or of two that led for a moment. Real kubelets refuse most of such pods (OutOfcpu); until then,
+No session places more on a node than it has room for, but binds of another one may land: of a leader that the machine stopped while
+its requests were on the wire, or of two that led for a moment. Real kubelets refuse most of such pods (OutOfcpu); until then,
 and where they do not, two gangs share what one of them was promised. The gang that came last goes as a whole, as if its binds had
 been refused, and waits for another place. One that can do without the pods on this node loses only those.
 
@@ -9,9 +9,9 @@ A node may also hold too much because it shrank: a device plugin lost a GPU, or 
 work there must not pay for it. Nobody writes down what a node offered when a pod was bound, so the action acts only where nothing
 speaks against a double bind. When in doubt, what runs is left running:
 
-- Whoever has to go was bound within the last two minutes (`window`). A double bind is seen within seconds, by the next leader within
-  the length of a lease. A node that shrinks does so at any time, mostly long after the last bind, and should it happen within the
-  window, two minutes of work are lost.
+- Whoever has to go says when it was bound, and that was within the last two minutes (`window`). A double bind is seen within
+  seconds, by the next leader within the length of a lease. A node that shrinks does so at any time, mostly long after the last
+  bind, and should it happen within the window, two minutes of work are lost.
 - Whoever has to go came last. Where a pod of another scheduler, a static pod or one of a DaemonSet came after it, that one is too
   much, and it is not ours.
 - Without them the node has room for all others, and with them alone too. Otherwise it offers less than when they were bound.

@@ -21,8 +21,8 @@ from phalanx.model.task_status import Status
 from phalanx.session.decision import Outcome
 from phalanx.session.isolation import SCHEDULER_FAULT
 from phalanx.state.gang_state import GangState
-from phalanx.state.snapshot import Snapshot
 from phalanx.state.overcommitment import rolled_back_verdict
+from phalanx.state.snapshot import Snapshot
 from phalanx.state.staleness import stale_verdict
 from phalanx.state.verdict import Verdict
 

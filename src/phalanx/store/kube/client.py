@@ -85,7 +85,7 @@ class Client:
         self.warned: Callable[[str], None] = lambda text: None
         """Called with every warning that the server sends beside an answer."""
         self.heard: Callable[[float, float], None] = lambda date, seconds: None
-        """Called with the clock of the server at every answer, in whole seconds since 1970, and how many seconds the answer took."""
+        """Called with the clock of the server at every answer, in whole seconds since 1970, and how many seconds that took."""
         self._date = ""
 
     @property
@@ -113,7 +113,11 @@ class Client:
             return
         self._lost_since = now
         if (found := self._again()) is not None:
-            self.server, self.credentials, self._server_name = found.server.rstrip("/"), found.credentials, found.server_name or None
+            self.server, self.credentials, self._server_name = (
+                found.server.rstrip("/"),
+                found.credentials,
+                found.server_name or None,
+            )
 
     @property
     def patience(self) -> str:

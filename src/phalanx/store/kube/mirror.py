@@ -106,9 +106,7 @@ class Mirror:
         self._leave(kind, place, before)
         self._notify(DELETED, kind, document, before)
 
-    def replace(
-        self, kind: Kind, documents: Iterable[dict[str, Any]], *, version: str = "", was_set_back: bool = False
-    ) -> bool:
+    def replace(self, kind: Kind, documents: Iterable[dict[str, Any]], *, version: str = "", was_set_back: bool = False) -> bool:
         """Enter a complete list of a kind; objects that are not in it are gone, unless they are newer than the list.
 
         Those come from answers to our own writes that overtook the list; the watch that follows it will bring them again. Where the
@@ -130,9 +128,7 @@ class Mirror:
                 self._gone.pop(before["metadata"].get("uid", ""), None)
         return was_set_back or is_older
 
-    def replace_one(
-        self, kind: Kind, place: Place, documents: Iterable[dict[str, Any]], *, was_set_back: bool = False
-    ) -> None:
+    def replace_one(self, kind: Kind, place: Place, documents: Iterable[dict[str, Any]], *, was_set_back: bool = False) -> None:
         """Enter the list of a single object; if the list is empty, it is gone."""
         found = list(documents)
         for document in found:

@@ -77,7 +77,7 @@ def _strand(storm: "Storm", incident: Incident) -> End:
     wire, seconds = replica.wire, LEASE_SECONDS + incident.seconds / 3
 
     def strand(verb: str, about: str) -> None:
-        if verb != "bind" or wire is None:
+        if verb != "bind" or wire is None or storm.judge.is_calm:
             return
         storm.judge.say(f"{replica.name}: {verb} {about} and what follows stays on the wire for {seconds:.1f} s")
         wire.on_write, wire.stranded_until = (lambda verb, about: None), loop.time() + seconds
