@@ -11,7 +11,7 @@ from phalanx.live.election import LEASE
 from phalanx.model.kinds import kind_at
 from phalanx.testing.storm.plan import GROUPS, Incident
 from phalanx.testing.storm.replica import LEASE_SECONDS, Replica
-from phalanx.testing.storm.wire import Fault, Window
+from phalanx.testing.storm.wire import LATEST_SECONDS, Fault, Window
 from phalanx.testing.storm.workloads import NAMESPACE, Workload
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _strand(storm: "Storm", incident: Incident) -> End:
             return
         storm.judge.say(f"{replica.name}: {verb} {about} and what follows stays on the wire for {seconds:.1f} s")
         wire.on_write, wire.stranded_until = (lambda verb, about: None), loop.time() + seconds
-        storm.excuse(seconds + 1.0)
+        storm.excuse(seconds + LATEST_SECONDS + 1.0)  # the next leader may have binds on the wire, too, when these land
         loop.call_later(ROUND_SECONDS, replica.freeze, context=Context())
         loop.call_later(seconds, replica.thaw, context=Context())
 

@@ -22,6 +22,8 @@ from phalanx.store.api_client import Change
 from phalanx.store.selection import selection
 from phalanx.testing.storm.server import Server
 
+LATEST_SECONDS = 5.0
+"""So much later than others a request takes effect."""
 TIMEOUT_SECONDS = 30.0
 """For so long a client waits for an answer."""
 WATCHED_FOR_SECONDS = 2.0
@@ -110,7 +112,7 @@ class Wire(MemoryClient):
         if fault is Fault.CONFLICT:
             await asyncio.sleep(self._latency)
             raise Conflict("the object has been modified; please apply your changes to the latest version and try again")
-        late = self._chance.uniform(0.0, 5.0) if fault is Fault.LATE else 0.0
+        late = self._chance.uniform(0.0, LATEST_SECONDS) if fault is Fault.LATE else 0.0
         if verb == "bind":
             late = max(late, self.stranded_until - asyncio.get_running_loop().time())
         return _own(await self._carried(answer, fault, late))
