@@ -108,14 +108,14 @@ def deadlock() -> Drawing:
 def session() -> Drawing:
     """From a snapshot to decisions."""
     drawing = Drawing(
-        760, 310, "A session is opened on a snapshot; actions ask plugins and change the ledger; decisions and verdicts come out"
+        760, 340, "A session is opened on a snapshot; actions ask plugins and change the ledger; decisions and verdicts come out"
     )
     drawing.box(20, 110, 110, 64, "box", "snapshot\nand policy")
     drawing.arrow((130, 142), (168, 142))
-    drawing.box(170, 20, 420, 270, "box")
+    drawing.box(170, 20, 420, 300, "box")
     drawing.text(186, 44, "session", "head")
     drawing.text(186, 72, "actions, in order", "small quiet")
-    names = ("allocate", "backfill", "gangpreempt", "gangreclaim", "heal")
+    names = ("allocate", "backfill", "gangpreempt", "gangreclaim", "heal", "relieve")
     for number, name in enumerate(names):
         drawing.box(186, 82 + number * 36, 112, 26, "blue", name)
         if number:

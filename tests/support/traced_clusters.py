@@ -151,6 +151,17 @@ def has_a_selector(policy: Policy) -> Cluster:
     return nodes(policy, 1, found)
 
 
+def has_a_gang_on_a_full_node(policy: Policy) -> Cluster:
+    """Return a node that was given to two gangs."""
+    found = build.cluster(nodes=1, policy=policy, cpu=4).submit(build.queue("blue"))
+    for second, name in enumerate(("first", "second")):
+        group, pod = gang(name, ["node-0"], minimum=1)
+        stamp = f"1970-01-01T00:00:0{second + 1}Z"
+        pod["status"]["conditions"] = [{"type": "PodScheduled", "status": "True", "lastTransitionTime": stamp}]
+        found.submit(group, pod)
+    return found
+
+
 def has_a_stale_gang(policy: Policy) -> Cluster:
     """Return a cluster on which a gang runs with one of the two members that it needs."""
     group, *pods = gang("broken", ["node-0", ""], minimum=2)
@@ -167,7 +178,7 @@ def has_nominated(policy: Policy) -> Cluster:
 
 COMMON: list[Callable[[Policy], Cluster]] = [
     starts_and_waits, waits_for_leaving, makes_room, makes_room_in_vain, is_protected, is_of_equal_rank, has_a_poor_queue,
-    has_domains, has_small_domains, is_invalid, has_a_selector, has_a_stale_gang, has_nominated,
+    has_domains, has_small_domains, is_invalid, has_a_selector, has_a_stale_gang, has_a_gang_on_a_full_node, has_nominated,
 ]  # fmt: skip
 
 

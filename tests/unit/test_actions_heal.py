@@ -75,6 +75,13 @@ def test_the_condition_carries_the_time_from_session_to_session_and_goes_when_th
     assert second.condition("train", "Stale") is None
 
 
+def test_a_loss_dated_by_a_clock_that_is_ahead_counts_from_when_it_was_first_seen() -> None:
+    cluster = full(broken(ago=-600))
+    first = cluster.run_cycle(now=NOW)
+    assert first.why("train").startswith("2 of 4 tasks run, below the minimum of 3 for 0 s; evicted in 60 s")
+    assert cluster.carry_out(first).run_cycle(now=NOW + 61).decisions.evictions
+
+
 @pytest.mark.parametrize(("grace", "is_evicted"), [("30", True), ("30s", True), ("2m", False), ("-1", False), ("never", False)])
 def test_a_group_says_its_own_grace(grace: str, is_evicted: bool) -> None:
     assert bool(full(broken(ago=61, grace=grace)).run_cycle(now=NOW).decisions.evictions) is is_evicted

@@ -163,3 +163,20 @@ def test_what_a_list_names_is_there_also_if_it_was_gone_before() -> None:
     heard.mirror.put(POD, pod("b", 2))  # an answer that was under way
     assert names(heard.mirror.within(POD)) == ["a"]
     assert heard.news[-1] == (ADDED, "a", 1)
+
+
+def test_a_list_of_a_server_that_was_set_back_replaces_what_is_newer() -> None:
+    heard = Heard()
+    for document in (pod("a", 10), pod("b", 11), pod("c", 12)):
+        heard.mirror.put(POD, document)
+    heard.mirror.replace(POD, [pod("a", 5), pod("b", 11)], version="6", was_set_back=True)
+    assert (heard.version("a"), heard.version("b"), heard.version("c")) == ("5", "11", None)
+    assert heard.news[3:] == [(MODIFIED, "a", 5), (DELETED, "c", 12)]
+
+
+def test_what_was_made_while_such_a_list_was_on_its_way_is_brought_again_by_the_watch() -> None:
+    heard = Heard()
+    heard.mirror.put(POD, pod("ours", 7))
+    heard.mirror.replace(POD, [], version="6", was_set_back=True)
+    heard.mirror.put(POD, pod("ours", 7))
+    assert heard.version("ours") == "7"

@@ -9,13 +9,15 @@ import pytest
 
 from phalanx.config.builtin import CATALOGUE
 from phalanx.config.policies import policy_of_profile
+from phalanx.dialects.bind_requests import FAILED_BINDS
 from phalanx.dialects.status import GroupStatus
-from phalanx.errors import Forbidden, StuckError
+from phalanx.errors import Conflict, Forbidden, StuckError
 from phalanx.explain.answer import group_status
 from phalanx.live.app import Live, Setup
 from phalanx.live.clock import LoopClock
 from phalanx.live.election import Terms
 from phalanx.model.kinds import EVENT, GROUP_BY_DIALECT, POD, Document
+from phalanx.model.moment import moment_text
 from phalanx.plugins.gang import GangPlugin
 from phalanx.scheduling import status_writer
 from phalanx.session.cycle import Profile
@@ -38,10 +40,12 @@ WITHOUT_ADMISSION = Profile(build.policy([["priority", "gang"], ["predicates", "
 class Scene:
     """A store, a connection to it, and the application object of `phalanx run`."""
 
-    def __init__(self, identity: str = "one", store: MemoryStore | None = None, profile: Profile = PROFILE) -> None:
+    def __init__(
+        self, identity: str = "one", store: MemoryStore | None = None, profile: Profile = PROFILE, ahead: float = 0.0
+    ) -> None:
         loop = asyncio.get_running_loop()
-        clock = LoopClock(wall=lambda: NEW_YEAR + loop.time() - START, boot=loop.time)
-        self.store = store or MemoryStore(lambda: clock.now)
+        clock = LoopClock(wall=lambda: NEW_YEAR + ahead + loop.time() - START, boot=loop.time)
+        self.store = store or MemoryStore(lambda: NEW_YEAR + loop.time() - START)
         self.client, self.reports = MemoryClient(self.store), list[str]()
         terms = Terms("phalanx", "default", identity)
         setup = Setup(profile=profile, gates=profile, controllers=(), schedulers=frozenset(), terms=terms, identity=identity)
@@ -126,6 +130,112 @@ def test_binds_that_were_cut_off_in_the_middle_leave_no_half_gang() -> None:
         scene.client.connect()
         await until(lambda: scene.bound("train") == 40)
         assert scene.asked("evict") == set()
+        await scene.end()
+
+    play(story)
+
+
+def conditions(scene: Scene, pod: str) -> list[str]:
+    found = scene.store.get(POD, "default", pod)["status"].get("conditions") or ()
+    return [item["message"] for item in found if item["type"] == "PodScheduled" and item["status"] == "False"]
+
+
+def test_a_pod_whose_bind_failed_says_that_it_waits_and_why() -> None:
+    async def story() -> None:
+        scene = Scene()
+
+        def refuse(pod: Document, node: str) -> None:
+            raise Forbidden("the node is sealed")
+
+        scene.store.binding.append(refuse)
+        scene.load(build.queue("default"), build.node("n0", cpu=2), build.gang("train", tasks=2, cpu=1))
+        await asyncio.sleep(30.0)
+        assert scene.bound("train") == 0
+        for name in ("train-0", "train-1"):
+            (message,) = conditions(scene, name)
+            assert "bind to n0 failed" in message
+        await scene.end()
+
+    play(story)
+
+
+def test_a_pod_made_anew_under_the_same_name_inherits_no_failure() -> None:
+    async def story() -> None:
+        scene, tried = Scene(), list[str]()
+
+        def make_anew(pod: Document, node: str) -> None:
+            tried.append(pod["metadata"]["uid"])
+            if len(tried) == 1:
+                scene.store.delete(POD, "default", "train-0", grace=0)
+                scene.load(build.gang("train", tasks=1, cpu=1)[1])
+                asked, found = tried[0], scene.store.get(POD, "default", "train-0")["metadata"]["uid"]
+                text = f"Precondition failed: UID in precondition: {asked}, UID in object meta: {found}"
+                raise Conflict(f'Operation cannot be fulfilled on pods/binding "train-0": {text}')
+
+        scene.store.binding.append(make_anew)
+        scene.load(build.queue("default"), build.node("n0", cpu=2), build.gang("train", tasks=1, cpu=1))
+        await until(lambda: scene.bound("train") == 1, seconds=3.0)
+        pod = scene.store.get(POD, "default", "train-0")
+        assert FAILED_BINDS not in (pod["metadata"].get("annotations") or {})
+        assert scene.messages("BindingError") == []
+        await scene.end()
+
+    play(story)
+
+
+def test_after_all_watches_were_cut_everything_is_listed_once_a_minute_at_most() -> None:
+    async def story() -> None:
+        scene = Scene()
+        scene.load(build.queue("default"), build.node("n0", cpu=4), build.gang("first", tasks=1, cpu=1))
+        await until(lambda: scene.bound("first") == 1)
+        reflector = scene.live.watching.reflectors[POD]
+        before = reflector.lists
+        for _ in range(3):
+            scene.client.disconnect()
+            await asyncio.sleep(1.0)
+            scene.client.connect()
+            await asyncio.sleep(4.0)
+        assert reflector.lists == before + 1
+        await asyncio.sleep(60.0)
+        assert reflector.lists == before + 2
+        await asyncio.sleep(600.0)
+        assert reflector.lists == before + 2
+        await scene.end()
+
+    play(story)
+
+
+def test_an_object_that_the_server_says_is_not_there_is_doubted() -> None:
+    async def story() -> None:
+        scene = Scene()
+        scene.load(build.queue("default"), build.node("n0", cpu=4), build.gang("first", tasks=1, cpu=1))
+        await until(lambda: scene.bound("first") == 1)
+        watching, pod = scene.live.watching, scene.store.get(POD, "default", "first-0")
+        before = watching.reflectors[POD].lists
+        watching.doubt(POD, "default", "first-0", "another")
+        await asyncio.sleep(10.0)
+        assert watching.reflectors[POD].lists == before
+        watching.doubt(POD, "default", "first-0", pod["metadata"]["uid"])
+        await asyncio.sleep(10.0)
+        assert watching.reflectors[POD].lists == before + 1
+        await scene.end()
+
+    play(story)
+
+
+@pytest.mark.parametrize("ahead", [-600.0, 0.0, 600.0])
+def test_a_broken_gang_is_healed_after_its_grace_whatever_the_clock_of_the_machine_says(ahead: float) -> None:
+    async def story() -> None:
+        scene = Scene(ahead=ahead)
+        scene.load(build.queue("default"), build.node("n0", cpu=2), build.gang("train", tasks=2, cpu=1))
+        await until(lambda: scene.bound("train") == 2)
+        ended = {"name": "main", "state": {"terminated": {"finishedAt": moment_text(int(scene.store.now))}}}
+        for name, status in (("train-0", {"phase": "Running"}), ("train-1", {"phase": "Failed", "containerStatuses": [ended]})):
+            scene.store.patch(POD, "default", name, {"status": status}, is_status=True)
+        await asyncio.sleep(50.0)
+        assert scene.asked("evict") == set()
+        await asyncio.sleep(15.0)
+        assert scene.asked("evict") == {"pods train-0"}
         await scene.end()
 
     play(story)

@@ -37,8 +37,8 @@ KINDS = {
         "DomainSpared", "PluginNote",
     ),
     "phalanx": (
-        *EVERYWHERE, *GANGS, "QueueFigures", "TaskWithoutQuota", "GangNominated", "GangStale", "VictimsRefused", "NoDomain",
-        "DomainLeft", "DomainSpared",
+        *EVERYWHERE, *GANGS, "QueueFigures", "TaskWithoutQuota", "GangNominated", "GangStale", "GangRolledBack", "VictimsRefused",
+        "NoDomain", "DomainLeft", "DomainSpared",
     ),
     "coscheduling": (*EVERYWHERE, *GANGS, "GangNominated"),
     "kai": (
@@ -198,7 +198,7 @@ def test_gangpreempt_commits_every_victim_once_and_the_places_of_the_gang() -> N
 def test_gangpreempt_tells_trials_as_such(family: str) -> None:
     found = [text for level, text in lines(family) if "old-0" in text and "evict" in text]
     assert "trial: try to evict task default/old-0 from node node-0 (gangpreempt for default/new)" in found
-    assert not [text for level, text in lines(family) if level == 3 and "try to evict" in text]
+    assert not [text for level, text in lines(family) if level == 3 and "try to evict" in text and "gangpreempt" in text]
 
 
 @pytest.mark.parametrize(

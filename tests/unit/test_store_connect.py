@@ -6,6 +6,7 @@ import json
 import ssl
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -475,3 +476,72 @@ def test_a_file_comes_before_the_cluster_around_us(tmp_path: Path) -> None:
     environment = {"KUBECONFIG": str(tmp_path / "config"), "KUBERNETES_SERVICE_HOST": "10.0.0.1"}
     kubeconfig(tmp_path / "config", {"server": "http://127.0.0.1:1"})
     assert access(environment=environment).server == "http://127.0.0.1:1"
+
+
+# --- a server that moved -------------------------------------------------------------------------------------------------
+
+
+def moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[int], object]) -> str:
+    """Ask a server that is gone, let something be written that names another one's port, and ask until that answers."""
+    monkeypatch.setattr("phalanx.store.kube.client.LOST_SECONDS", 0.01)
+
+    async def asked() -> str:
+        async with opened(Door(), guarded()) as port:
+            found = safe(tmp_path, {"token": "first"})(port)
+        async with found.client() as client, opened(Door(), guarded()) as port:
+            write(port)
+            for _ in range(20):
+                with suppress(Unreachable):
+                    return str((await client.version())["who"])
+                await asyncio.sleep(0.005)
+            return "nobody"
+
+    return asyncio.run(asked())
+
+
+def test_an_address_that_was_changed_in_the_kubeconfig_is_used_once_the_server_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert moved(tmp_path, monkeypatch, lambda port: safe(tmp_path, {"token": "second"})(port)) == "Bearer second"
+
+
+def test_a_kubeconfig_that_cannot_be_read_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert moved(tmp_path, monkeypatch, lambda port: (tmp_path / "config").write_text("{")) == "nobody"
+
+
+def test_another_current_context_does_not_take_us_to_another_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def switch(port: int) -> None:
+        document = yaml.safe_load((tmp_path / "config").read_text())
+        document["current-context"] = "there"
+        document["contexts"].append({"name": "there", "context": {"cluster": "d", "user": "u"}})
+        other = {"certificate-authority-data": encoded(AUTHORITY.cert_pem), "server": f"https://127.0.0.1:{port}"}
+        document["clusters"].append({"name": "d", "cluster": other})
+        (tmp_path / "config").write_text(yaml.safe_dump(document))
+
+    assert moved(tmp_path, monkeypatch, switch) == "nobody"
+
+
+def test_another_authority_is_trusted_once_the_server_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("phalanx.store.kube.client.LOST_SECONDS", 0.0)
+
+    async def asked() -> str:
+        async with opened(Door(), guarded()) as port:
+            former = {"certificate-authority-data": encoded(trustme.CA().cert_pem)}
+            async with safe(tmp_path, {"token": "x"}, **former)(port).client() as client:
+                safe(tmp_path, {"token": "x"})(port)
+                with pytest.raises(Unreachable, match="certificate verify failed"):
+                    await client.version()
+                return str((await client.version())["who"])
+
+    assert asyncio.run(asked()) == "Bearer x"
+
+
+def test_a_server_that_answers_is_not_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("phalanx.store.kube.client.LOST_SECONDS", 0.0)
+
+    async def asked() -> str:
+        async with opened(Door(), guarded()) as port, safe(tmp_path, {"token": "first"})(port).client() as client:
+            safe(tmp_path, {"token": "second"})(port)
+            return "".join([str((await client.version())["who"]) for _ in range(2)])
+
+    assert asyncio.run(asked()) == "Bearer first" * 2

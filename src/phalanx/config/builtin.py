@@ -9,6 +9,7 @@ from phalanx.actions.kai import allocate as kai_allocate
 from phalanx.actions.kai import evictions as kai_evicting
 from phalanx.actions.preempt import PreemptAction
 from phalanx.actions.reclaim import ReclaimAction
+from phalanx.actions.relieve import RelieveAction
 from phalanx.actions.shuffle import ShuffleAction
 from phalanx.plugins.bindbackoff import BindBackoffPlugin
 from phalanx.plugins.binpack import BinpackPlugin
@@ -49,7 +50,7 @@ CATALOGUE = Catalogue(
         action.name: action
         for action in (
             EnqueueAction, AllocateAction, BackfillAction, PreemptAction, ReclaimAction, GangPreemptAction, GangReclaimAction,
-            ShuffleAction, HealAction,
+            ShuffleAction, HealAction, RelieveAction,
         )
     },
     plugins={

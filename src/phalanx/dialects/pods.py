@@ -184,6 +184,11 @@ def _status(phase: str | None, *, is_leaving: bool, has_node: bool) -> Status:
     return {"Running": Status.RUNNING, "Succeeded": Status.SUCCEEDED, "Failed": Status.FAILED}.get(phase, Status.UNKNOWN)
 
 
+def scheduled_at(pod: Mapping[str, Any]) -> float:
+    """Return when a pod was given its node; 0 when it does not say."""
+    return _scheduled(msgspec.convert(pod.get("status") or {}, schema.PodStatus))
+
+
 def _scheduled(status: schema.PodStatus) -> float:
     stamps = (part.last_transition_time for part in status.conditions or () if (part.type, part.status) == (POD_SCHEDULED, "True"))
     return seconds(next(stamps, None), where="status.conditions[PodScheduled].lastTransitionTime")

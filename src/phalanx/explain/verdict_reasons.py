@@ -271,6 +271,14 @@ VERDICTS = (
         "queue lab has queues below it and gangs of its own; move the gangs to a leaf queue",
     ),
     ReasonEntry(
+        "RolledBack",
+        "`relieve`",
+        "The gang was bound to a node that had no room left for it, for example by two schedulers at the same moment. "
+        "It is evicted, and starts again where there is room.",
+        "Nothing, if it happens once. If it happens often, make sure that only one scheduler binds to the node.",
+        "rolled back: node n3 holds 16 of 8 cpu, and gang research/train came last",
+    ),
+    ReasonEntry(
         "ScheduleTimeout",
         "`coscheduling`",
         "The gang did not get its minimum before its timeout; nothing is kept for it.",

@@ -21,6 +21,7 @@ from phalanx.model.task_status import Status
 from phalanx.session.decision import Outcome
 from phalanx.session.isolation import SCHEDULER_FAULT
 from phalanx.state.gang_state import GangState
+from phalanx.state.overcommitment import rolled_back_verdict
 from phalanx.state.snapshot import Snapshot
 from phalanx.state.staleness import stale_verdict
 from phalanx.state.verdict import Verdict
@@ -48,7 +49,9 @@ def _failed_bind(gang: GangState) -> Iterator[str]:
 
 def _reason(outcome: Outcome, snapshot: Snapshot) -> str:
     gang = outcome.state
-    stale = stale_verdict(gang)
+    stale, rolled_back = stale_verdict(gang), rolled_back_verdict(gang)
+    if rolled_back is not None:
+        return rolled_back.message
     if outcome.is_loose and gang.tally.ready and not has_minimum(gang):
         return f"{part_text(gang.tally.ready, gang)} placed without the rest, since {NO_GANGS}; {_why_it_waits(outcome, snapshot)}"
     if stale is None:

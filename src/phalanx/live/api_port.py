@@ -11,6 +11,7 @@ from phalanx.errors import ClusterError, Conflict, Exists, Forbidden, Invalid, M
 from phalanx.live.clock import LoopClock
 from phalanx.live.outbox import Job, Outbox, Rank
 from phalanx.model.kinds import EVENT, POD, Document, Kind, kind_of
+from phalanx.scheduling.binding import OTHER_UID
 from phalanx.scheduling.events import EventRecorder
 from phalanx.scheduling.port import Done, Effort, SingleWrite
 from phalanx.store import patches
@@ -53,6 +54,8 @@ class ApiPort:
         self._client, self._outbox, self._mirror, self._clock = client, outbox, mirror, clock
         self._recorder = EventRecorder(self, instance=instance)
         self._waiting: dict[tuple[Spot, bool], _WaitingPatch] = {}
+        self.doubted: Callable[[Kind, str, str, str], None] = lambda kind, namespace, name, uid: None
+        """Called with an object that is not there, as the server says."""
 
     @property
     def view(self) -> View:
@@ -178,8 +181,10 @@ class ApiPort:
         """Bind a pod; an earlier attempt that has landed, though nobody answered, is known by the node that the refusal names."""
         try:
             await self._client.bind(write.namespace, write.name, write.node, uid=write.uid, annotations=write.annotations)
-        except Conflict as refusal:
-            if not is_bound_to(refusal, write.node):
+        except (Conflict, Missing) as refusal:
+            if isinstance(refusal, Missing) or OTHER_UID in str(refusal):
+                self.doubted(POD, write.namespace, write.name, write.uid)
+            if isinstance(refusal, Missing) or not is_bound_to(refusal, write.node):
                 raise
 
 

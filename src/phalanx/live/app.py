@@ -4,7 +4,7 @@ Everything that decides and carries out is in `scheduling/`; here it is connecte
 not lead keeps its caches up to date and decides nothing. When it begins to lead it first lists everything anew
 (`Watching.catch_up`): the one before may have bound pods a moment ago, and a watch that is open and silent would not tell. When it
 ends, whatever was not sent is dropped and every assumption forgotten: the next leader goes by what is on the server, and so do we
-if we lead again.
+if we lead again. The same happens when the server is set back to an earlier state: what was written may not have been.
 """
 
 import asyncio
@@ -80,11 +80,15 @@ class Live:
         wanted = {*kinds_read(), *(kind for controller in setup.controllers for kind in controller.watches)}
         self.watching = Watching(client, self.mirror, wanted, report=report, single=setup.single)
         self.is_stopping = False
+        self._was_set_back = asyncio.Event()
         self.turned: list[Callable[[], None]] = [self._explain_gated]
         """Called whenever the loop turns, several times a minute."""
         self._connect()
 
     def _connect(self) -> None:
+        self.client.heard = self.clock.hear
+        self.port.doubted = self.watching.doubt
+        self.watching.on_set_back = self._was_set_back.set
         self.loop.may_decide = lambda: self.is_leader
         self.loop.binder_use = self._binder_use
         if (election := self.election) is not None:
@@ -176,6 +180,12 @@ class Live:
             tasks.create_task(self._lead() if self.election is None else self.election.run(self._lead))
 
     async def _lead(self) -> None:
+        while True:
+            await self._lead_on()
+
+    async def _lead_on(self) -> None:
+        """Lead until the term ends, or the server is not what it was."""
+        self._was_set_back.clear()
         await self.watching.catch_up()
         runner = ControllerRunner(
             self.port, self._setup.controllers, is_busy=lambda: self.outbox.is_binding, report=self._report
@@ -189,7 +199,7 @@ class Live:
             self._gates.start()
             runner.start()
             self._quarantine_events.start()
-            await asyncio.get_running_loop().create_future()  # until the term ends
+            await self._was_set_back.wait()
         finally:
             self._runner = None
             self.loop.stop()

@@ -9,7 +9,7 @@ from functools import partial
 from phalanx.controllers.grouper.rules import owner_kinds
 from phalanx.controllers.objects import controller_of
 from phalanx.dialects.cluster import kinds_read
-from phalanx.errors import ClusterError, Missing
+from phalanx.errors import ClusterError, Missing, Unreachable
 from phalanx.model.kinds import KINDS, Document, Kind, kind_of
 from phalanx.store.api_client import ApiClient
 from phalanx.store.kube.discovery import Discovery, discover
@@ -28,6 +28,10 @@ AFTER_FAULT_SECONDS = 1.0
 GARBAGE = (20_000, 20, 20)
 """Objects that come and go between two looks for garbage: a watch brings thousands a second, and few of them form circles."""
 CATCH_UP_SECONDS, CATCH_UP_STEP_SECONDS = 10.0, 0.02
+DOUBT_SECONDS = 5.0
+"""After so long a watch has told of what a refusal told before; if not, everything is listed."""
+BETWEEN_LISTS_SECONDS = 60.0
+"""After all watches were lost, everything is listed, but not more often: a network may fail all the time."""
 FRESH_SECONDS = 1.0
 """What was listed so shortly before we begin to lead is not listed again: at the start that is everything."""
 
@@ -54,9 +58,15 @@ class Watching:
         """Everything that was served at the start has been listed."""
         self.on_event: Callable[[Kind, str], None] = lambda kind, type_: None
         """Called with the kind and type of every event of a watch."""
+        self.on_set_back: Callable[[], None] = lambda: None
+        """Called when the server shows an earlier state of a kind than it did before."""
         self._bell, self._pause = asyncio.Event(), LONGEST_PAUSE_SECONDS
         self._silent: dict[str, str] = {}
         """Groups that do not say what they serve, and why."""
+        self._lost: set[Kind] = set()
+        """Kinds whose watches were cut since all of them went on."""
+        self._relist_at = -BETWEEN_LISTS_SECONDS
+        """When everything was listed last after an outage, or will be."""
         self._said: dict[str, float] = {}
         """What went wrong with watches that do not go on yet, and when it was last said."""
 
@@ -111,7 +121,7 @@ class Watching:
         for kind in sorted((kind for kind in named if kind not in self.reflectors), key=KINDS.index):
             reflector = self.reflectors[kind] = self._reflector(kind)
             reflector.on_event, reflector.on_return, reflector.on_missing = self._pass_on, self._note_return, self.look_for_kinds
-            reflector.on_failure = partial(self._complain, kind)
+            reflector.on_failure, reflector.on_set_back = partial(self._complain, kind), lambda: self.on_set_back()
             self._tasks[kind] = tasks.create_task(reflector.run())
 
     def _forget(self, kind: Kind) -> None:
@@ -149,6 +159,8 @@ class Watching:
     def _complain(self, kind: Kind, problem: ClusterError, then: str) -> None:
         """Say what went wrong with a watch; what many watches run into is said once in a while."""
         now, cause = asyncio.get_running_loop().time(), str(problem)
+        if isinstance(problem, Unreachable):
+            self._lost.add(kind)
         if now - self._said.get(cause, -LONGEST_PAUSE_SECONDS) >= LONGEST_PAUSE_SECONDS:
             self._said[cause] = now
             self._report(f"watch of {kind.resource}: {cause}; {then}, and so are all others that run into this")
@@ -158,6 +170,34 @@ class Watching:
         if self._said and all(map(self._is_heard, self.reflectors.values())):
             self._report(f"all watches go on, after {asyncio.get_running_loop().time() - min(self._said.values()):.1f} s")
             self._said.clear()
+            self._list_after_outage()
+
+    def _list_after_outage(self) -> None:
+        """List everything if all watches were cut: the server may have been restored from a backup, which nothing else tells."""
+        loop, lost = asyncio.get_running_loop(), self._lost
+        self._lost = set()
+        if lost >= self._watched() and self._relist_at <= loop.time():
+            self._relist_at = max(self._relist_at + BETWEEN_LISTS_SECONDS, loop.time())
+            loop.call_at(self._relist_at, self._list_all)
+
+    def _watched(self) -> set[Kind]:
+        return {kind for kind in self.reflectors if kind.group != POLLED and not self._mirror.is_hidden(kind)}
+
+    def _list_all(self) -> None:
+        now = self._relist_at = asyncio.get_running_loop().time()
+        for kind in self._watched():
+            self.reflectors[kind].refresh(now)
+
+    def doubt(self, kind: Kind, namespace: str, name: str, uid: str) -> None:
+        """List a kind unless its watch tells soon that an object is not there, as the server has said."""
+
+        def check() -> None:
+            found, reflector = self._mirror.find(kind, namespace, name), self.reflectors.get(kind)
+            if reflector is not None and found is not None and found["metadata"].get("uid") == uid:
+                reflector.refresh(loop.time() - DOUBT_SECONDS)
+
+        loop = asyncio.get_running_loop()
+        loop.call_later(DOUBT_SECONDS, check)
 
     async def _sync(self) -> None:
         while not self.reflectors:

@@ -38,8 +38,9 @@ from phalanx.state.staleness import lacks
 BINDING_ERROR = "BindingError"
 FORGOTTEN_SECONDS = 1800.0
 """After so long without another failure a group has forgotten the last one."""
-GONE = ("is being deleted", "not found")
-"""What a refusal says when the pod is no more; its gang gets another one."""
+OTHER_UID = "Precondition failed: UID"
+GONE = ("is being deleted", "not found", OTHER_UID)
+"""What a refusal says when the pod is no more, or another one of its name is there; its gang gets another one."""
 
 
 @dataclass(slots=True)
@@ -153,7 +154,13 @@ class Binding:
         return gang is not None and bool(lacks(GangState(gang, members, counts_unplaced=counts_unplaced)))
 
     def _remember(self, task: Task, node: str, reason: str) -> None:
-        """Write on a pod that a bind of it failed, so that sessions wait before they try the same again."""
+        """Write on a pod that a bind of it failed, so that sessions wait before they try the same again.
+
+        One that was made anew under the same name meanwhile has not failed yet.
+        """
+        pod = self._port.view.find(POD, task.namespace, task.name)
+        if pod is None or (task.knows_uid and pod["metadata"].get("uid") != task.uid):
+            return
         failure = FailedBind(node, 1, self._port.clock.now, reason)
         text = msgspec.json.encode(failed_binds_document(remember(task.failed_binds, failure))).decode()
         self._port.send(Patch(POD, task.namespace, task.name, {"metadata": {"annotations": {FAILED_BINDS: text}}}))

@@ -12,6 +12,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from phalanx.dialects.cluster import ObjectCluster
+from phalanx.dialects.pods import scheduled_at
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import BIND_REQUEST, POD, SILENT, Document, Kind, object_key
 from phalanx.model.task import Task, TaskKey
@@ -125,7 +126,8 @@ class SchedulerCache:
             return False
         del self._assumed[key]
         minima = minima_of(event.object["metadata"].get("annotations") or {})
-        self._cluster.state.put_task(replace(task, status=Status.BOUND, node=assumed.node, minima=minima))
+        bound = replace(task, status=Status.BOUND, node=assumed.node, minima=minima, scheduled=scheduled_at(event.object))
+        self._cluster.state.put_task(bound)
         return True
 
     def _enter(self, event: WatchEvent) -> None:

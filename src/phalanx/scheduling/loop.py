@@ -119,7 +119,7 @@ class SessionLoop:
     # --- when --------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Hold sessions from now on, after the first change; another process may have written statuses before."""
+        """Hold sessions from now on, after the first change; another process may have written statuses and conditions before."""
         self._statuses.forget()
         self._conditions.clear()
         self._is_running, self._due = True, NEVER

@@ -20,6 +20,7 @@ from phalanx.session.session import Session
 from phalanx.session.trace import Trace
 from phalanx.session.trace_events import ActionEntered, ActionLeft, HyperNodeSeen, HyperNodesSeen, QueueFigures
 from phalanx.state.gang_state import GangState
+from phalanx.state.overcommitment import has_over_committed
 from phalanx.state.quorum import MINIMA, minima_text
 from phalanx.state.snapshot import Snapshot
 from phalanx.state.staleness import is_stale
@@ -114,9 +115,11 @@ class Decider:
 def quiet_cycle(snapshot: Snapshot, policy: Policy, *, is_guarded: bool) -> Decisions | None:
     """Return the gangs as they are where no session would decide anything for them; None if one might.
 
-    Nobody waits for a place or for admission, no gang lost members, and no action moves what runs, so none has anything to do;
-    figures of queues are not counted anew.
+    Nobody waits for a place or for admission, no gang lost members, no node holds too much, and no action moves what runs, so none
+    has anything to do; figures of queues are not counted anew.
     """
+    if policy.relieves and has_over_committed(snapshot):
+        return None
     if policy.counts_all_gangs or policy.moves_running or any(_waits(key, snapshot) for key in snapshot.active):
         return None
     states = [GangState(snapshot.gangs[key], ((task, -1) for task in snapshot.members_of(key).values())) for key in snapshot.active]

@@ -98,6 +98,11 @@ class Policy:
         return "heal" in self.actions
 
     @property
+    def relieves(self) -> bool:
+        """Tell whether gangs are rolled back that were bound to nodes without room for them."""
+        return "relieve" in self.actions
+
+    @property
     def holds_gangs(self) -> bool:
         """Tell whether a gang starts as a whole or not at all: KAI's rules always see to it, otherwise the plugin `gang` does."""
         plugins = (plugin for plugin in self.plugins() if plugin.name == "gang")

@@ -260,6 +260,14 @@ class GangStale(TraceEvent, frozen=True):
     outcome: str
 
 
+class GangRolledBack(TraceEvent, frozen=True):
+    """A gang was bound to a node without room for it, and `relieve` takes it back."""
+
+    at_level, event, sentence = 3, "rolled back", "gang {gang} is rolled back: {state}"
+    gang: str
+    state: str
+
+
 class GangReady(TraceEvent, frozen=True):
     """A gang has its minimum."""
 

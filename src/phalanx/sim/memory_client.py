@@ -29,6 +29,7 @@ class MemoryClient:
         self.store, self._latency = store, latency
         self.served: Mapping[Kind, Kind] = {}
         self.may_write: Callable[[], bool] = lambda: True
+        self.heard: Callable[[float, float], None] = lambda date, seconds: None
         self._is_connected, self._discovery = True, documents()
         self._bells: set[asyncio.Event] = set()
         self.requests: list[tuple[str, str]] = []
@@ -56,9 +57,10 @@ class MemoryClient:
         if is_write and not about.startswith(LEASES) and not self.may_write():
             raise Unreachable("not sent: this process does not lead any more")
         self.requests.append((verb, about))
-        found = answer()
+        found, date = answer(), float(int(self.store.now))
         await asyncio.sleep(self._latency)
         self._check()  # it was carried out, and nobody hears of it
+        self.heard(date, 2 * self._latency)
         return deepcopy(found)
 
     # --- reading -----------------------------------------------------------------------------------------------------

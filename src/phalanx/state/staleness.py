@@ -54,6 +54,7 @@ class Lack:
         stamp, losses = stale_since(gang), sorted(_losses(self.tasks), reverse=True)
         missing = self.minimum - self.have
         known = losses[missing - 1] if self.counts_tasks and len(losses) >= missing else 0.0
+        known = known if known <= now else 0.0  # by a clock that is ahead: then it counts from when it was first seen
         if stamp:
             return min(max(stamp, known), now)
         newest = max((task.task.created for task in self.tasks if task.task.status is Status.PENDING), default=0.0)
@@ -204,6 +205,19 @@ def _whole_before(gang: GangState) -> set[int]:
         if len(found) >= most:
             return found
     return set()
+
+
+def evictable_members(gang: GangState) -> list[TaskState]:
+    """Return the members that have a node and do not leave it yet."""
+    return [task for task in gang.tasks if task.status in EVICTABLE]
+
+
+def is_whole_without(gang: GangState, gone: Sequence[TaskState]) -> bool:
+    """Tell whether what stays of a gang that runs has all that the gang needs, in all its parts."""
+    keys = {state.task.key for state in gone}
+    staying = ((state.task, state.node) for state in gang.tasks if state.task.key not in keys and not state.is_evicted)
+    rest = GangState(gang.declared, staying, counts_unplaced=gang.counts_unplaced)
+    return has_started(rest) and not lacks(rest)
 
 
 def _stays_whole(gang: GangState, gone: set[int]) -> bool:

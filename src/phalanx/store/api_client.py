@@ -41,6 +41,8 @@ class ApiClient(Protocol):
     """Kinds that are served in another version than the one we name, or whose status is written in another way."""
     may_write: Callable[[], bool]
     """Asked at the last moment before a request goes out that changes something; if not, it is not sent."""
+    heard: Callable[[float, float], None]
+    """Called with the clock of the server at every answer, in whole seconds since 1970, and how many seconds the answer took."""
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Document:
         """Return one object."""

@@ -5,11 +5,15 @@ It serves for embedded clusters and real API servers; the latter need credential
 Two things are checked at the last moment before a request is sent. The credential is asked for each time, since tokens expire. And
 requests that change something are fenced: a scheduler whose lease has run out while it waited for a connection, or was stopped by
 the machine, must not write any more, since another one may lead by then.
+
+A server that moved cannot be asked where it is. When nobody has answered for a while, whoever configured the client is asked again
+for the address and the authority (`again`), as kubeconfigs are written anew when a control plane is rebuilt.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing
-from dataclasses import replace
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from types import SimpleNamespace
 from typing import Any, Self, TypeVar
@@ -34,6 +38,8 @@ GANGS, QUEUES = "/apis/phalanx.dev/v1alpha1/gangs", "/apis/phalanx.dev/v1alpha1/
 CONNECT_SECONDS, ANSWER_SECONDS = 5.0, 30.0
 SILENCE_SECONDS = 150.0
 """A watch that is silent for so long is taken for dead; a server sends a bookmark every minute, and may leave one out."""
+LOST_SECONDS = 10.0
+"""After so long without any answer the address is looked up again, and every so often from then on."""
 UNAUTHORIZED = 401
 FREE = frozenset({EVENT, kind_at("coordination.k8s.io", "leases")})
 """Kinds that are written whether or not we lead: the lease is how a leader is elected, and an event changes nothing."""
@@ -44,19 +50,30 @@ T = TypeVar("T")
 ENDLESS = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENCE_SECONDS)
 
 
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a server is, and as whom it is asked."""
+
+    server: str
+    credentials: Credentials
+    server_name: str = ""
+
+
 class Client:
     """One API server; use it in ``async with``."""
 
     def __init__(
         self, server: str, *, credentials: Credentials | None = None, server_name: str = "", is_frugal: bool = False,
-        answer_seconds: float = ANSWER_SECONDS,
+        answer_seconds: float = ANSWER_SECONDS, again: Callable[[], Endpoint | None] | None = None,
     ) -> None:  # fmt: skip
         """Name the server by its URL, who asks, and the name in the server's certificate if it is not that of the URL.
 
         A frugal client decodes only the fields of objects that the scheduler and its controllers need. A request that is not
-        answered as a whole after `answer_seconds` fails; watches go on.
+        answered as a whole after `answer_seconds` fails; watches go on. `again` returns where the server is if that has changed.
         """
-        self.server, self._is_frugal = server.rstrip("/"), is_frugal
+        self._is_frugal, self._again = is_frugal, again
+        self.server = server.rstrip("/")
+        self._lost_since: float | None = None
         self.credentials = credentials or FixedCredentials()
         self._server_name = server_name or None
         self._session: aiohttp.ClientSession | None = None
@@ -67,12 +84,40 @@ class Client:
         """Asked at the last moment before a request is sent that changes something; False refuses it."""
         self.warned: Callable[[str], None] = lambda text: None
         """Called with every warning that the server sends beside an answer."""
+        self.heard: Callable[[float, float], None] = lambda date, seconds: None
+        """Called with the clock of the server at every answer, in whole seconds since 1970, and how many seconds that took."""
         self._date = ""
 
     @property
     def now(self) -> float:
         """The server's clock at its last answer, in seconds since 1970."""
         return parsedate_to_datetime(self._date).timestamp() if self._date else 0.0
+
+    def note_date(self, answer: aiohttp.ClientResponse, seconds: float) -> None:
+        """Note the server's clock at an answer that took so long; what is no date is ignored."""
+        date = answer.headers.get("Date", "")
+        with suppress(ValueError):
+            parsedate_to_datetime(date)
+            self._date = date
+            self.heard(self.now, seconds)
+
+    def note_answer(self) -> None:
+        """Somebody answers."""
+        self._lost_since = None
+
+    def note_loss(self) -> None:
+        """Nobody answered a request; after a while, look up where the server is."""
+        now = asyncio.get_running_loop().time()
+        self._lost_since = now if self._lost_since is None else self._lost_since
+        if self._again is None or now - self._lost_since < LOST_SECONDS:
+            return
+        self._lost_since = now
+        if (found := self._again()) is not None:
+            self.server, self.credentials, self._server_name = (
+                found.server.rstrip("/"),
+                found.credentials,
+                found.server_name or None,
+            )
 
     @property
     def patience(self) -> str:
@@ -309,8 +354,7 @@ class Client:
         return fence
 
     async def _refuse(self, answer: aiohttp.ClientResponse) -> None:
-        """Raise the error that the server answered; note its clock."""
-        self._date = answer.headers.get("Date", self._date)
+        """Raise the error that the server answered."""
         for header in answer.headers.getall("Warning", ()):
             if text := warning_text(header):
                 self.warned(text)
@@ -351,12 +395,16 @@ class _PendingAnswer:
         return answer
 
     async def _answer(self, credential: Credential) -> aiohttp.ClientResponse:
-        self._asked = self._request(credential)
+        self._asked, begun = self._request(credential), asyncio.get_running_loop().time()
         try:
             answer = await self._asked.__aenter__()
         except (aiohttp.ClientError, TimeoutError, OSError) as problem:
-            raise self._unreachable(problem) from problem
+            unreachable = self._unreachable(problem)
+            self._client.note_loss()
+            raise unreachable from problem
         assert isinstance(answer, aiohttp.ClientResponse)
+        self._client.note_answer()
+        self._client.note_date(answer, asyncio.get_running_loop().time() - begun)
         return answer
 
     async def __aexit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: object) -> None:

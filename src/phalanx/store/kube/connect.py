@@ -1,12 +1,17 @@
-"""How to connect to a cluster: by a kubeconfig, or by the service account of the pod that we run in."""
+"""How to connect to a cluster: by a kubeconfig, or by the service account of the pod that we run in.
+
+What was read is read again when the server cannot be reached for a while: it may have moved, or have another authority. The context
+stays the one that was chosen at first, whichever is the current one by then: nobody wants a scheduler to go to another cluster.
+"""
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from phalanx.errors import ConfigError
-from phalanx.store.kube.client import ANSWER_SECONDS, Client
+from phalanx.store.kube.client import ANSWER_SECONDS, Client, Endpoint
 from phalanx.store.kube.credentials import Credentials, FixedCredentials, TokenFileCredentials, basic, bearer
 from phalanx.store.kube.exec_credentials import ExecCredentials, ExecPlugin
 from phalanx.store.kube.kubeconfig import ChosenContext, KubeconfigUser, choose
@@ -30,13 +35,34 @@ class ClusterAccess:
     """The name in the server's certificate, where it is not that of its address."""
     namespace: str = "default"
     """The default namespace."""
+    marks: object = field(default=None, repr=False)
+    """Everything that was read: equal where nothing has changed."""
+    again: "Callable[[], ClusterAccess] | None" = field(default=None, compare=False, repr=False)
+    """Reads the same again; None where nothing was read."""
 
     def client(self, *, is_frugal: bool = False, answer_seconds: float = ANSWER_SECONDS) -> Client:
         """Return a client of the server; use it in ``async with``."""
         return Client(
             self.server, credentials=self.credentials, server_name=self.server_name, is_frugal=is_frugal,
-            answer_seconds=answer_seconds,
+            answer_seconds=answer_seconds, again=None if self.again is None else _Rereader(self, self.again),
         )  # fmt: skip
+
+
+class _Rereader:
+    """Tells where a server is, if that has changed since it was last asked."""
+
+    def __init__(self, first: ClusterAccess, read: Callable[[], ClusterAccess]) -> None:
+        self._last, self._read = first, read
+
+    def __call__(self) -> Endpoint | None:
+        try:
+            found = self._read()
+        except ConfigError:  # it is being written, or was removed: what we know is the best that there is
+            return None
+        if found.marks == self._last.marks:
+            return None
+        self._last = found
+        return Endpoint(found.server, found.credentials, found.server_name)
 
 
 def access(kubeconfig: str = "", context: str = "", environment: Environment = os.environ) -> ClusterAccess:
@@ -68,7 +94,9 @@ def by_kubeconfig(paths: Sequence[Path], context: str = "", *, may_miss: bool = 
     _refuse(choice)
     authority = pem(cluster.certificate_authority_data, cluster.certificate_authority, f"{place}: certificate-authority")
     trust = Trust(authority, cluster.insecure_skip_tls_verify, place)
-    return ClusterAccess(cluster.server, place, _credentials(choice, trust), cluster.tls_server_name, choice.namespace)
+    found = ClusterAccess(cluster.server, place, _credentials(choice, trust), cluster.tls_server_name, choice.namespace)
+    again = partial(by_kubeconfig, paths, choice.name, may_miss=may_miss)
+    return replace(found, marks=(choice, authority, _certificate(choice.user, place)), again=again)
 
 
 def _refuse(choice: ChosenContext) -> None:
@@ -118,9 +146,13 @@ def in_cluster(environment: Environment = os.environ, folder: Path | None = None
     place, host = f"service account at {folder}", environment.get(HOST, "")
     if not host:
         raise ConfigError(f"{place}: ${HOST} is not set; this works inside a pod only, outside name a file with --kubeconfig")
-    trust = Trust(pem("", str(folder / "ca.crt"), place), place=place)
+    authority = pem("", str(folder / "ca.crt"), place)
+    trust = Trust(authority, place=place)
     address = f"[{host}]" if ":" in host else host
     tokens = TokenFileCredentials(folder / "token", trust.context(), place=f"{place}: ")
     namespace = folder / "namespace"
     own = namespace.read_text().strip() if namespace.exists() else ""
-    return ClusterAccess(f"https://{address}:{environment.get(PORT, '443')}", place, tokens, namespace=own or "default")
+    return ClusterAccess(
+        f"https://{address}:{environment.get(PORT, '443')}", place, tokens, namespace=own or "default", marks=(host, authority),
+        again=partial(in_cluster, environment, folder),
+    )  # fmt: skip

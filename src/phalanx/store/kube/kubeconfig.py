@@ -89,6 +89,7 @@ class KubeconfigContext(msgspec.Struct):
 class ChosenContext:
     """The cluster and user of a context; `place` names it in messages."""
 
+    name: str
     place: str
     cluster: KubeconfigCluster
     user: KubeconfigUser
@@ -106,7 +107,7 @@ def choose(paths: Sequence[Path], context: str = "", *, may_miss: bool = False) 
     file, entry = _find(files, "contexts", name, where)
     place = f"{file.path}: context {name!r}"
     chosen = _read_as(entry, KubeconfigContext, place)
-    return ChosenContext(place, *_sides(files, chosen, place), chosen.namespace or "default")
+    return ChosenContext(name, place, *_sides(files, chosen, place), chosen.namespace or "default")
 
 
 def _sides(files: Sequence["_File"], context: KubeconfigContext, place: str) -> tuple[KubeconfigCluster, KubeconfigUser]:

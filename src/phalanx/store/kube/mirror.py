@@ -3,7 +3,7 @@
 Objects come from three sources in no fixed order: watches, new lists, and the answers to our own writes. Of two versions of an
 object the older one always loses, so that no reader sees an object go back in time: a bind that we have written must not look
 unwritten because an event from before it comes in later. Versions of one kind are compared as
-numbers.
+numbers. Only where the server itself has gone back, restored from a backup, do readers see that too.
 """
 
 import math
@@ -79,12 +79,16 @@ class Mirror:
 
     def put(self, kind: Kind, document: dict[str, Any]) -> None:
         """Enter an object, unless a newer version of it is known, or that it was deleted."""
+        self._put(kind, document)
+
+    def _put(self, kind: Kind, document: dict[str, Any], *, is_last_word: bool = False) -> None:
         meta = document["metadata"]
         if kind is not BIND_REQUEST:  # the times of BindRequests are read from them
             meta.pop("managedFields", None)
         place = _place(kind, document)
         before = self._objects.setdefault(kind, {}).get(place)
-        if meta.get("uid") in self._gone or (before is not None and _is_newer(before, document)):
+        is_older = before is not None and _is_newer(before, document, is_last_word=is_last_word)
+        if meta.get("uid") in self._gone or is_older:
             return
         # Another object of the same name: its deletion was missed, or is still to come. Listeners must see the old one go.
         if before is not None and before["metadata"].get("uid") != meta.get("uid"):
@@ -102,33 +106,41 @@ class Mirror:
         self._leave(kind, place, before)
         self._notify(DELETED, kind, document, before)
 
-    def replace(self, kind: Kind, documents: Iterable[dict[str, Any]], *, version: str = "") -> None:
+    def replace(self, kind: Kind, documents: Iterable[dict[str, Any]], *, version: str = "", was_set_back: bool = False) -> bool:
         """Enter a complete list of a kind; objects that are not in it are gone, unless they are newer than the list.
 
-        Those come from answers to our own writes that overtook the list; the watch that follows it will bring them again.
+        Those come from answers to our own writes that overtook the list; the watch that follows it will bring them again. Where the
+        server was set back to an earlier state, nothing is newer than the list. Returns whether it was: some object is older than
+        we know it, and we know it from before the list.
         """
-        seen = set()
+        seen, newest, is_older = set[Place](), int(version) if version.isdigit() and not was_set_back else math.inf, False
         for document in documents:
-            seen.add(_place(kind, document))
-            self._put_listed(kind, document)
-        newest = int(version) if version.isdigit() else math.inf
+            place = _place(kind, document)
+            before = self.find(kind, *place)
+            goes_back = bool(version) and before is not None and _version(document) < _version(before) <= newest
+            is_older = is_older or goes_back
+            seen.add(place)
+            self._put_listed(kind, document, is_last_word=was_set_back or goes_back)
         known = self._objects.get(kind, {}).items()
         for before in [item for place, item in known if place not in seen and _version(item) <= newest]:
             self.remove(kind, before)
+            if was_set_back:  # it may be one that we made while the list was on its way: the watch brings it again
+                self._gone.pop(before["metadata"].get("uid", ""), None)
+        return was_set_back or is_older
 
-    def replace_one(self, kind: Kind, place: Place, documents: Iterable[dict[str, Any]]) -> None:
+    def replace_one(self, kind: Kind, place: Place, documents: Iterable[dict[str, Any]], *, was_set_back: bool = False) -> None:
         """Enter the list of a single object; if the list is empty, it is gone."""
         found = list(documents)
         for document in found:
-            self._put_listed(kind, document)
+            self._put_listed(kind, document, is_last_word=was_set_back)
         before = self.find(kind, *place)
         if not found and before is not None:
             self.remove(kind, before)
 
-    def _put_listed(self, kind: Kind, document: dict[str, Any]) -> None:
+    def _put_listed(self, kind: Kind, document: dict[str, Any], *, is_last_word: bool) -> None:
         """Enter an object of a list: it exists, even if it was taken for deleted because its kind was not served for a while."""
         self._gone.pop(document["metadata"].get("uid", ""), None)
-        self.put(kind, document)
+        self._put(kind, document, is_last_word=is_last_word)
 
     def _enter(self, kind: Kind, place: Place, document: Document, before: Document | None) -> None:
         if before is None:
@@ -177,8 +189,10 @@ def _place(kind: Kind, document: Document) -> Place:
     return str(meta.get("namespace", "")) if kind.is_namespaced else "", str(meta["name"])
 
 
-def _is_newer(before: Document, document: Document) -> bool:
+def _is_newer(before: Document, document: Document, *, is_last_word: bool) -> bool:
     """Tell whether the known version is not older; objects without versions, such as metrics, are always replaced."""
+    if is_last_word and before != document:
+        return False
     return 0 < _version(document) <= _version(before)
 
 

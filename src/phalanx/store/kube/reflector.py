@@ -1,9 +1,17 @@
 """Keeps the mirror of one kind up to date: a list, then a watch from the version of the list.
 
 A watch resumes where the last one ended. When the server has forgotten that version (410 Gone, after a compaction of etcd or a long
-outage) everything is listed anew; the mirror finds out what was created, changed and deleted in between. A watch can also be open
-and silent for ever, behind a proxy that lost its other side: so bookmarks, which a server sends every minute, are used as
-heartbeats, and whoever doubts what the mirror shows can ask for a list (`refresh`).
+outage) everything is listed anew; the mirror finds out what was created, changed and deleted in between. A server that forgets
+every version at once is asked less and less often.
+
+Versions can also go back, when etcd is restored from a backup. Then the server does not know yet the version from which we want to
+go on (`AHEAD`), and a new list shows a lower one than we have seen: lists are consistent reads, so nothing else makes them older.
+Such a list replaces everything, also objects that look newer: those are of a past that did not happen. A restored server may also
+have passed our version by the time that we are back, and answers as if nothing had happened. So whoever has lost all watches at
+once lists again (`Watching`), and so does whoever is told that an object is not there which the mirror still shows (`doubt`).
+
+A watch can also be open and silent for ever, behind a proxy that lost its other side: so bookmarks, which a server sends every
+minute, are used as heartbeats, and whoever doubts what the mirror shows can ask for a list (`refresh`).
 """
 
 import asyncio
@@ -26,6 +34,8 @@ BETWEEN_BOOKMARKS_SECONDS = 90.0
 Before the first one two minutes may pass, and of some quiet kinds none ever comes: there the client waits longer.
 """
 FIRST_WAIT, LONGEST_WAIT = 0.2, 10.0
+AHEAD = "ResourceVersionTooLarge"
+"""The cause that a server gives when it is asked for a version that it has not come to yet."""
 HIDDEN_SECONDS = 60.0
 """After so long a kind that we were not allowed to read is tried again."""
 POLLED, BETWEEN_POLLS_SECONDS = "metrics.k8s.io", 15.0
@@ -62,13 +72,19 @@ class Reflector:
         """Called with what went wrong, and what is done about it."""
         self.on_missing: Callable[[], None] = lambda: None
         """Called when the server does not serve the kind any more."""
+        self.on_set_back: Callable[[], None] = lambda: None
+        """Called when the server shows an earlier state than it did before, once the mirror shows it too."""
         self._hurry = asyncio.Event()
         self.lists = 0
         """How often everything was listed."""
         self.on_event: Callable[[Kind, str], None] = lambda kind, type_: None
         """Called with the kind and type of every event."""
         self._version = ""
+        self._newest = 0
+        """The highest version that the server has shown."""
         self._wait = FIRST_WAIT
+        self._gone_wait = 0.0
+        """After the next 410; only a watch that lasts sets it back, since each list in between is one more fault of its kind."""
         self._listed_at, self._wanted_since = float("-inf"), float("-inf")
         """When the latest successful list was requested, and since when a newer one is wanted."""
         self._listening: asyncio.Timeout | None = None
@@ -78,9 +94,10 @@ class Reflector:
         while True:
             try:
                 await self._step()
-            except Gone:  # no fault and no delay: the next step lists
-                self._version = ""
-                self.is_following = False
+            except Gone:  # the first one is no fault, and the next step lists at once
+                self._version, self.is_following = "", False
+                await self._sleep(self._gone_wait * random.uniform(0.5, 1.5))
+                self._gone_wait = min(max(self._gone_wait * 2, FIRST_WAIT), LONGEST_WAIT)
             except Missing:
                 self._version, self.is_following = "", False
                 self.on_missing()
@@ -90,6 +107,8 @@ class Reflector:
                 if self._may_be_hidden and isinstance(problem, Forbidden):
                     await self._hide(problem)
                     continue
+                if problem.cause is not None and problem.cause[0] == AHEAD:
+                    self._version = ""
                 self.on_failure(problem, f"tried again in {self._wait:.1f} s")
                 await self._rest(self._wait * random.uniform(0.5, 1.5))
 
@@ -105,11 +124,17 @@ class Reflector:
     async def _rest(self, seconds: float) -> None:
         """Wait, longer the next time, or until `hurry` says that the server is back."""
         self._wait = min(self._wait * 2, LONGEST_WAIT)
+        if await self._sleep(seconds):
+            self._wait = FIRST_WAIT
+
+    async def _sleep(self, seconds: float) -> bool:
+        """Wait; tell whether `hurry` has ended it."""
+        is_hurried = False
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._hurry.wait()
-                self._wait = FIRST_WAIT
+                is_hurried = await self._hurry.wait()
         self._hurry.clear()
+        return is_hurried
 
     def is_fresh(self, since: float) -> bool:
         """Tell whether the latest list was requested at or after a moment of the monotonic clock."""
@@ -153,13 +178,18 @@ class Reflector:
         begun = asyncio.get_running_loop().time()  # not after the answer: a list need not show what happened while it was under way
         listing = await self._client.list(self.kind, self._namespace, fields=self._fields)
         self._mirror.hidden.discard(self.kind)
+        was_set_back = _number(listing.version) < self._newest
         if self._only is None:
-            self._mirror.replace(self.kind, listing.items, version=listing.version)
+            was_set_back = self._mirror.replace(self.kind, listing.items, version=listing.version, was_set_back=was_set_back)
         else:
-            self._mirror.replace_one(self.kind, self._only, listing.items)
+            self._mirror.replace_one(self.kind, self._only, listing.items, was_set_back=was_set_back)
         self._version, self._wait, self.lists = listing.version, FIRST_WAIT, self.lists + 1
+        self._newest = _number(listing.version)
         self._listed_at = begun
         self.is_synced.set()
+        if was_set_back:
+            self._report(f"{self.kind.resource}: the server was set back to an earlier state, and so is what we know of it")
+            self.on_set_back()
 
     async def _watch(self) -> None:
         clock = asyncio.get_running_loop().time
@@ -180,6 +210,8 @@ class Reflector:
             return  # `refresh` wants a list, or no bookmark came: the next step lists or watches
         finally:
             self._listening = None
+            if clock() - begun > LONGEST_WAIT:
+                self._gone_wait = 0.0
         if self._version == before and clock() - begun < TOO_SHORT_SECONDS:
             raise Unreachable("the server ended it at once")
 
@@ -189,4 +221,10 @@ class Reflector:
         elif change.type != BOOKMARK:
             self._mirror.put(self.kind, change.object)
         self._version, self._wait = change.object["metadata"]["resourceVersion"], FIRST_WAIT
+        self._newest = max(self._newest, _number(self._version))
         self.on_event(self.kind, change.type)
+
+
+def _number(version: str) -> int:
+    """Return a version as a number; metrics have none."""
+    return int(version) if version.isdigit() else 0

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import Context
 from typing import TYPE_CHECKING
 
 from phalanx.errors import ClusterError
@@ -10,7 +11,7 @@ from phalanx.live.election import LEASE
 from phalanx.model.kinds import kind_at
 from phalanx.testing.storm.plan import GROUPS, Incident
 from phalanx.testing.storm.replica import LEASE_SECONDS, Replica
-from phalanx.testing.storm.wire import Fault, Window
+from phalanx.testing.storm.wire import LATEST_SECONDS, Fault, Window
 from phalanx.testing.storm.workloads import NAMESPACE, Workload
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 QUEUE = kind_at("scheduling.volcano.sh", "queues")
 HALF = 0.5
+ROUND_SECONDS = 0.1
+"""So long it takes to send the binds of a gang."""
 End = Callable[[], None] | None
 
 
@@ -66,6 +69,25 @@ def _freeze(storm: "Storm", incident: Incident) -> End:
     replica.freeze()
     storm.excuse(incident.seconds + 1.0)
     return replica.thaw
+
+
+def _strand(storm: "Storm", incident: Incident) -> End:
+    """Leave the next binds of a process on the wire until another one leads; it stands still meanwhile."""
+    replica, loop = _replica(storm, incident), asyncio.get_running_loop()
+    wire, seconds = replica.wire, LEASE_SECONDS + incident.seconds / 3
+
+    def strand(verb: str, about: str) -> None:
+        if verb != "bind" or wire is None or storm.judge.is_calm:
+            return
+        storm.judge.say(f"{replica.name}: {verb} {about} and what follows stays on the wire for {seconds:.1f} s")
+        wire.on_write, wire.stranded_until = (lambda verb, about: None), loop.time() + seconds
+        storm.excuse(seconds + LATEST_SECONDS + 1.0)  # the next leader may have binds on the wire, too, when these land
+        loop.call_later(ROUND_SECONDS, replica.freeze, context=Context())
+        loop.call_later(seconds, replica.thaw, context=Context())
+
+    if wire is not None:
+        wire.on_write = strand
+    return None
 
 
 def _clock(storm: "Storm", incident: Incident) -> End:
@@ -227,6 +249,7 @@ def _restore(storm: "Storm", incident: Incident) -> End:
 
 ACTIONS: dict[str, Callable[["Storm", Incident], End]] = {
     "kill": _kill, "freeze": _freeze, "stop": _stop, "clock": _clock, "crash at write": _crash_at_write,
+    "strand": _strand,
     "die": _die, "drain": _drain, "cordon": _cordon, "delete node": _delete_node, "refuse binds": _refuse_binds,
     "scale": _scale, "suspend": _suspend, "fail": _fail, "delete pods": _delete_pods, "delete object": _delete_object,
     "remove": _remove, "evict by hand": _evict_by_hand, "priority": _priority, "hide group": _hide_group,

@@ -14,10 +14,10 @@ CLASSES = {"low": 10, "normal": 100, "high": 1000}
 QUEUES = ("default", "default", "wide", "capped")
 CAPPED_GPUS = 4
 GROUPS = ("scheduling.volcano.sh", "scheduling.x-k8s.io", "scheduling.run.ai")
-ON_REPLICAS = ("kill", "freeze", "stop", "clock", "crash at write")
+ON_REPLICAS = ("kill", "freeze", "stop", "clock", "crash at write", "strand")
 ON_NODES = ("die", "drain", "cordon", "delete node", "refuse binds")
 ON_WORKLOADS = ("scale", "suspend", "fail", "delete pods", "delete object", "remove", "evict by hand", "priority")
-ON_CLUSTER = ("hide group", "take lease", "edit queue", "reload", "compact")
+ON_CLUSTER = ("hide group", "take lease", "edit queue", "reload", "compact", "restore")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,8 @@ from phalanx.store.api_client import Change
 from phalanx.store.selection import selection
 from phalanx.testing.storm.server import Server
 
+LATEST_SECONDS = 5.0
+"""So much later than others a request takes effect."""
 TIMEOUT_SECONDS = 30.0
 """For so long a client waits for an answer."""
 WATCHED_FOR_SECONDS = 2.0
@@ -73,6 +75,8 @@ class Wire(MemoryClient):
         self.sent = 0
         """How many requests were made that are no watches and not about leases."""
         self._watches: list[Any] = []
+        self.stranded_until = 0.0
+        """Binds that are sent before then take effect only then."""
         self.faults = 0
         self.is_over = False
         """Nobody looks any more, and nothing is answered."""
@@ -112,7 +116,10 @@ class Wire(MemoryClient):
         if fault is Fault.CONFLICT:
             await asyncio.sleep(self._latency)
             raise Conflict("the object has been modified; please apply your changes to the latest version and try again")
-        return _own(await self._carried(answer, fault))
+        late = self._chance.uniform(0.0, LATEST_SECONDS) if fault is Fault.LATE else 0.0
+        if verb == "bind":
+            late = max(late, self.stranded_until - asyncio.get_running_loop().time())
+        return _own(await self._carried(answer, fault, late))
 
     def _fault_of(self, verb: str, about: str, *, is_write: bool, is_lease: bool) -> Fault | None:
         if is_lease:
@@ -130,12 +137,14 @@ class Wire(MemoryClient):
         problem.retry_after = self._chance.choice((0.0, 1.0, 5.0)) if kind is Busy else 0.0
         return problem
 
-    async def _carried(self, answer: Callable[[], Any], fault: Fault | None) -> Any:  # Any: per request
+    async def _carried(self, answer: Callable[[], Any], fault: Fault | None, late: float) -> Any:  # Any: per request
         """Let the server do something, and wait for its answer; both happen whatever becomes of this process."""
-        loop, late = asyncio.get_running_loop(), self._chance.uniform(0.0, 5.0) if fault is Fault.LATE else 0.0
+        loop = asyncio.get_running_loop()
         told: asyncio.Future[Any] = loop.create_future()
+        begun, date = loop.time(), [0.0]
 
         def act() -> None:
+            date[0] = float(int(self.store.now))
             try:
                 found = answer()
                 if fault is Fault.TWICE:
@@ -149,9 +158,11 @@ class Wire(MemoryClient):
         loop.call_later(self._latency + late, act, context=self._outside)
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS):
-                return await told
+                found = await told
         except TimeoutError:
             raise Unreachable(f"no answer within {TIMEOUT_SECONDS:g} s") from None
+        self.heard(date[0], loop.time() - begun)
+        return found
 
     def _discovered(self, path: str) -> Any:  # Any: JSON
         return self._server.discovered(path)
