@@ -54,6 +54,8 @@ class Watching:
         """Everything that was served at the start has been listed."""
         self.on_event: Callable[[Kind, str], None] = lambda kind, type_: None
         """Called with the kind and type of every event of a watch."""
+        self.longest_pause = LONGEST_PAUSE_SECONDS
+        """Between two discoveries, when nothing has changed for a while."""
         self._bell, self._pause = asyncio.Event(), LONGEST_PAUSE_SECONDS
         self._silent: dict[str, str] = {}
         """Groups that do not say what they serve, and why."""
@@ -84,7 +86,7 @@ class Watching:
         with suppress(TimeoutError):
             async with asyncio.timeout(self._pause - SHORTEST_PAUSE_SECONDS):
                 await self._bell.wait()
-        self._pause = SHORTEST_PAUSE_SECONDS if self._bell.is_set() else min(self._pause * 2, LONGEST_PAUSE_SECONDS)
+        self._pause = SHORTEST_PAUSE_SECONDS if self._bell.is_set() else min(self._pause * 2, self.longest_pause)
         self._bell.clear()
 
     def look_for_kinds(self) -> None:

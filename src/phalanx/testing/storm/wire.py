@@ -73,6 +73,7 @@ class Wire(MemoryClient):
         self.sent = 0
         """How many requests were made that are no watches and not about leases."""
         self._watches: list[Any] = []
+        self._between_bookmarks = BETWEEN_BOOKMARKS_SECONDS
         self.faults = 0
         self.is_over = False
         """Nobody looks any more, and nothing is answered."""
@@ -112,7 +113,7 @@ class Wire(MemoryClient):
         if fault is Fault.CONFLICT:
             await asyncio.sleep(self._latency)
             raise Conflict("the object has been modified; please apply your changes to the latest version and try again")
-        return _own(await self._carried(answer, fault))
+        return own(await self._carried(answer, fault))
 
     def _fault_of(self, verb: str, about: str, *, is_write: bool, is_lease: bool) -> Fault | None:
         if is_lease:
@@ -174,13 +175,13 @@ class Wire(MemoryClient):
                 if self._server.epoch != epoch:
                     raise Unreachable("the server went away")
                 bell.clear()
-                found = [Change(event.type, _own(event.object)) for event in watch.take()]
+                found = [Change(event.type, own(event.object)) for event in watch.take()]
                 if found:
                     if self._drawn(Fault.REPEATED):
                         found = [*latest, *found]
-                    latest, heard = [Change(item.type, _own(item.object)) for item in found[-3:]], loop.time()
+                    latest, heard = [Change(item.type, own(item.object)) for item in found[-3:]], loop.time()
                     yield found
-                elif loop.time() - heard >= BETWEEN_BOOKMARKS_SECONDS:
+                elif loop.time() - heard >= self._between_bookmarks:
                     heard = loop.time()
                     yield [Change(BOOKMARK, {"metadata": {"resourceVersion": str(self.store.history.version)}})]
                 else:
@@ -193,7 +194,7 @@ class Wire(MemoryClient):
 
     def _patience(self, heard: float, ends_at: float) -> float:
         now = asyncio.get_running_loop().time()
-        longest = max(min(heard + BETWEEN_BOOKMARKS_SECONDS, ends_at) - now, SHORTEST_WAIT_SECONDS)
+        longest = max(min(heard + self._between_bookmarks, ends_at) - now, SHORTEST_WAIT_SECONDS)
         is_calm = not any(window.fault in OF_WATCHES for window in self.windows)
         return longest if is_calm else min(longest, WATCHED_FOR_SECONDS)
 
@@ -219,10 +220,10 @@ class Wire(MemoryClient):
             await asyncio.sleep(max(until - asyncio.get_running_loop().time(), 0.0))
 
 
-def _own(answer: Any) -> Any:  # Any: per request
+def own(answer: Any) -> Any:  # Any: per request
     """Return an object, or a list of them, whose metadata the receiver may change, as mirrors do."""
     if isinstance(answer, tuple):
-        return [_own(item) for item in answer[0]], answer[1]
+        return [own(item) for item in answer[0]], answer[1]
     if isinstance(answer, Mapping) and "metadata" in answer:
         return {**answer, "metadata": {**answer["metadata"]}}
     return answer
