@@ -22,6 +22,13 @@ OURS = "phalanx"
 MEBIBYTE = float(1 << 20)
 LEAVES = (str, bytes, int, float, complex, type(None), type, ModuleType, BuiltinFunctionType)
 PLAIN = (dict, list, tuple, set, frozenset, deque)
+MOST_GROWTH_SHARE, MOST_GROWTH_BYTES = 0.05, 2 * MEBIBYTE
+"""Memory may grow by the larger of these: the allocator does not give back every page."""
+MOST_NEW_ENTRIES, WITHIN_OTHERS = 200, 10
+"""A container may grow by so many entries, and all that are entries of another one by ten times as many together: some forget
+what is gone only when there is a hundred of it."""
+BOUNDED = ("._gone", "._recorder._known", "phalanx.model.task:_ordinal", "phalanx.model.moment:", "phalanx.model.quantity:")
+"""Memories with a bound of their own that fill for longer than a few days: uids that have gone and events, 4,096 each, and caches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +51,20 @@ class Growth:
             f"{self.resident_bytes / MEBIBYTE:7.1f} MiB, {self.files} open files, {self.tasks} tasks, {self.timers} timers, "
             f"{total} entries in {len(self.containers)} containers, {sum(self.objects.values())} objects"
         )
+
+
+def grown(before: Growth, after: Growth, most_new: int = MOST_NEW_ENTRIES) -> Iterator[str]:
+    """Yield what grew between two equal states, as sentences; containers may grow by `most_new` entries."""
+    allowed = max(before.resident_bytes * MOST_GROWTH_SHARE, MOST_GROWTH_BYTES)
+    if after.resident_bytes > before.resident_bytes + allowed:
+        yield f"memory from {before.resident_bytes / MEBIBYTE:.1f} to {after.resident_bytes / MEBIBYTE:.1f} MiB"
+    for what, was, now in (("open files", before.files, after.files), ("tasks", before.tasks, after.tasks)):
+        if now > was:
+            yield f"{what} from {was} to {now}"
+    for path, length in after.containers.items():
+        is_inside, was = "[*]" in path or "<key>" in path, before.containers.get(path, 0)
+        if length > was + most_new * (WITHIN_OTHERS if is_inside else 1) and not any(name in path for name in BOUNDED):
+            yield f"{path} from {was} to {length} entries"
 
 
 def measured(roots: Mapping[str, object], outside: tuple[object, ...] = ()) -> Growth:

@@ -8,7 +8,7 @@ leak, and is told by its name. The first replica lives from the first day to the
 import asyncio
 import gc
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass, field, replace
@@ -23,7 +23,7 @@ from phalanx.model.watch_event import WatchEvent
 from phalanx.sim.memory_client import LEASES
 from phalanx.sim.virtual_loop import START
 from phalanx.testing.storm import incidents
-from phalanx.testing.storm.growth import MEBIBYTE, Growth, measured
+from phalanx.testing.storm.growth import Growth, grown, measured
 from phalanx.testing.storm.invariants import Violation
 from phalanx.testing.storm.loop import StormLoop
 from phalanx.testing.storm.plan import CLASSES, ON_REPLICAS, QUEUES, Incident, Plan, plan_of
@@ -48,7 +48,6 @@ DEADLY = frozenset({"kill", "stop", "crash at write"})
 KEPT_LINES = 500
 SETTLED_DAYS = 3
 """From the night after so many days on nothing grows: until then caches fill."""
-MOST_GROWTH_BYTES, MOST_GROWTH_SHARE = 2.0 * MEBIBYTE, 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +134,7 @@ class Month(Storm):
             self._measure(day + 1)
         outcome = self._end()
         return Chronicle(
-            tuple(self.nights), outcome.violations, process_time() - begun,
+            tuple(self.nights), (*outcome.violations, *self._grown()), process_time() - begun,
             outcome.requests, outcome.sessions, outcome.lines,
         )  # fmt: skip
 
@@ -274,6 +273,12 @@ class Month(Storm):
             self._tick()
             self._keep_house(now)
             await asyncio.sleep(min(STEP_SECONDS, ends_at - now))
+
+    def _grown(self) -> Iterator[Violation]:
+        """Yield what grew from the first night that counts to the last."""
+        if len(self.nights) > 1:
+            first = self.nights[min(SETTLED_DAYS, len(self.nights) - 1) - 1]
+            yield from (Violation("grows", text) for text in grown(first, self.nights[-1]))
 
     def _measure(self, day: int) -> None:
         roots = {f"{replica.name}.live": replica.live for replica in self.replicas[:1]}
