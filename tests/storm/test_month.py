@@ -9,7 +9,9 @@ from phalanx.testing.storm.month import Life, live_through
 
 SHORT = Life(seed=3, days=3, day_seconds=3600.0, night_seconds=1500.0, workloads=10, incidents=8)
 MOST_NEW_ENTRIES = 50
-NIGHT = Growth(resident_bytes=100 << 20, files=8, tasks=176, timers=300, containers={"live.mirror._gone": 5, "live.x": 5}, objects={})
+NIGHT = Growth(
+    resident_bytes=100 << 20, files=8, tasks=176, timers=300, containers={"live.mirror._gone": 5, "live.x": 5}, objects={}
+)
 
 
 def test_nothing_grows_from_night_to_night_and_every_night_is_at_rest() -> None:

@@ -28,7 +28,7 @@ MOST_NEW_ENTRIES, WITHIN_OTHERS = 200, 10
 """A container may grow by so many entries, and all that are entries of another one by ten times as many together: some forget
 what is gone only when there is a hundred of it."""
 BOUNDED = ("._gone", "._recorder._known", "phalanx.model.task:_ordinal", "phalanx.model.moment:", "phalanx.model.quantity:")
-"""Memories with a bound of their own that fill for longer than a few days: uids that have gone and events, 4,096 each, and caches."""
+"""Memories with a bound of their own that take longer than days to fill: uids that have gone and events, 4,096 each; caches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class _Walk:
 
 def _parts(path: str, item: Any) -> Iterator[tuple[str, object]]:  # Any: every kind of object
     """Yield what an object holds, with its name."""
-    if isinstance(item, Mapping) and isinstance(item, dict):
+    if isinstance(item, dict):
         yield from ((f"{path}[*]", value) for value in list(item.values()))
         yield from ((f"{path}<key>", key) for key in list(item) if not isinstance(key, LEAVES))
     elif isinstance(item, PLAIN):
@@ -127,7 +127,9 @@ def _parts(path: str, item: Any) -> Iterator[tuple[str, object]]:  # Any: every 
     elif isinstance(item, partial):
         yield from ((f"{path}(partial)", value) for value in (item.func, *item.args, *item.keywords.values()))
     elif isinstance(item, FunctionType):
-        yield from ((f"{path}({name})", cell) for name, cell in zip(item.__code__.co_freevars, item.__closure__ or (), strict=False))
+        yield from (
+            (f"{path}({name})", cell) for name, cell in zip(item.__code__.co_freevars, item.__closure__ or (), strict=False)
+        )
     elif isinstance(item, CellType):
         yield from _content(path, item)
     elif _is_walked(item):
@@ -159,7 +161,7 @@ def _attributes(path: str, item: object) -> Iterator[tuple[str, object]]:
 def module_containers() -> Iterator[tuple[str, int]]:
     """Yield the containers and caches of our modules, and of the classes in them."""
     for name, module in list(sys.modules.items()):
-        if module is None or name.partition(".")[0] != OURS:
+        if name.partition(".")[0] != OURS:
             continue
         for attribute, value in list(vars(module).items()):
             yield from _of_module(f"{name}:{attribute}", value, name)
