@@ -75,6 +75,7 @@ def measured(roots: Mapping[str, object], outside: tuple[object, ...] = ()) -> G
     timers = [timer for timer in loop._scheduled if not timer.cancelled()]  # type: ignore[attr-defined]  # nothing else tells
     found = Counter(type(item).__qualname__ for item in gc.get_objects())
     containers = {**_Walk(outside).containers(roots), **dict(module_containers())}
+    gc.freeze()  # as it was: the collector has less to look at until the next measurement
     return Growth(_resident(), _files(), len(asyncio.all_tasks()), len(timers), containers, found)
 
 

@@ -42,6 +42,8 @@ LOOK_SECONDS = 30.0
 """Between two looks at a gang of which nothing has changed."""
 BETWEEN_BOOKMARKS_SECONDS, BETWEEN_DISCOVERIES_SECONDS, SLOW_LEASE = 85.0, 300.0, (60.0, 40.0, 10.0)
 """Most of a quiet day goes into these; rarer ones cost less and change nothing else."""
+PATIENCE = 0.06
+"""After this share of a day a gang that waits is withdrawn, or those that never fit would be more and more until the night."""
 QUEUE_LASTS = 7
 """So many workloads share a queue of their own, which goes when they are gone."""
 DEADLY = frozenset({"kill", "stop", "crash at write"})
@@ -222,11 +224,17 @@ class Month(Storm):
             return
         self._expire_events()
         self._compact(now)
+        self._withdraw(now)
         self.workloads = [workload for workload in self.workloads if not workload.is_gone or workload.pods()]
         self._remove_queues()
         for replica in self.replicas:
             replica.bury_past()
         self._forget()
+
+    def _withdraw(self, now: float) -> None:
+        for workload in self.workloads:
+            if now - workload.order.at > PATIENCE * self.life.day_seconds and not workload.is_gone and not any(workload.members()):
+                workload.remove()
 
     def _expire_events(self) -> None:
         store = self.server.store
