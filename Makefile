@@ -17,7 +17,7 @@ EXACT := src/phalanx/model/*,src/phalanx/placement/*,src/phalanx/state/*,src/pha
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check $(CHECKS) docs controlplane conformance browser fuzz chaos bench changelog lock audit dist clean
+.PHONY: help demo test check $(CHECKS) docs controlplane conformance browser fuzz chaos month bench changelog lock audit dist clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r name text; do printf '%-20s %s\n' "$$name" "$$text"; done
@@ -88,6 +88,9 @@ fuzz: $(TOOLS)  ## Feed hostile input to everything that reads, for FUZZ_SECONDS
 
 chaos: $(TOOLS) controlplane  ## Ten minutes of faults, kills and load on a real control plane; CHAOS="--seed 2" for another storm
 	$(BIN)/python -m tests.chaos $(CHAOS)
+
+month: $(RUNTIME)  ## Let a cluster live for a month of virtual time under storm; nothing may grow
+	@$(BIN)/phalanx test month
 
 bench: $(RUNTIME)  ## Measure how fast sessions are decided on this machine
 	@$(BIN)/phalanx bench

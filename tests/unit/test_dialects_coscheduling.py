@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from phalanx.config.policies import policy_of_profile
+from phalanx.dialects.cluster import ObjectCluster
+from phalanx.dialects.groups import MOST_GONE
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document
 from phalanx.model.task import GangKey
@@ -208,6 +210,20 @@ def test_surprise_6_groups_of_one_name_in_several_dialects_stay_apart() -> None:
     waiting = cluster.objects.state.gang(GangKey("default/train@coscheduling"))
     assert waiting is not None
     assert waiting.min_member == 4
+
+
+def test_names_of_groups_that_are_gone_are_forgotten_and_those_of_their_pods_are_not() -> None:
+    objects = ObjectCluster()
+    first, (second, member) = build.pod_group("train", min_member=1), sigs.gang("train", tasks=1)
+    for document in (first, second, member):
+        objects.put(document)
+    for document in (first, second):
+        objects.remove(document)
+    for number in range(5 * MOST_GONE):
+        objects.put(build.pod_group(f"other-{number}", min_member=1))
+        objects.remove(build.pod_group(f"other-{number}", min_member=1))
+    assert len(objects.groups._dialect_by_name) <= MOST_GONE + 4
+    assert objects.groups._dialect_by_name["default/train"] == "volcano"
 
 
 def test_surprise_8_room_that_was_cleared_is_kept_and_no_sibling_holds_any_before() -> None:

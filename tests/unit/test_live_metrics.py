@@ -147,6 +147,26 @@ def test_what_happened_a_minute_ago_leaves_the_rate_second_by_second(clock: _Clo
     assert rate.per_second() == 2
 
 
+def test_a_rate_that_nobody_asks_for_remembers_a_minute(clock: _Clock) -> None:
+    rate = LastMinute(clock)
+    for _ in range(500):
+        clock.now += 1
+        rate.add()
+    assert len(rate._counts) <= 61
+
+
+def test_attempts_of_a_queue_that_is_gone_are_shown_no_more(metrics: Metrics) -> None:
+    cluster = build.cluster(nodes=1, gpus=1).submit(build.queue("team"))
+    gang = build.gang("bert", tasks=1, gpus=1)
+    gang[0]["spec"]["queue"] = "team"
+    metrics.note(*decided(cluster.submit(gang)))
+    assert value(metrics, "phalanx_gang_schedule_attempts_total", result="scheduled", queue="team") == 1
+    for document in (*gang, build.queue("team")):
+        cluster.objects.remove(document)
+    metrics.note(*decided(cluster))
+    assert b'queue="team"' not in metrics.text()
+
+
 def test_victims_are_counted_for_each_gang_that_they_go_for(metrics: Metrics) -> None:
     policy = build.policy([["priority", "gang"], ["predicates"]], "allocate, preempt")
     cluster = build.cluster(nodes=2, cpu=4, policy=policy)

@@ -3,10 +3,10 @@
 from phalanx.config.builtin import CATALOGUE
 from phalanx.controllers.controller import Patch
 from phalanx.dialects.cluster import ObjectCluster
-from phalanx.errors import ClusterError
+from phalanx.errors import ClusterError, Forbidden
 from phalanx.model.kinds import Document
 from phalanx.model.watch_event import MODIFIED, WatchEvent
-from phalanx.scheduling.status_writer import LONGEST_PAUSE, SHORTEST_PAUSE, StatusWriter
+from phalanx.scheduling.status_writer import LONGEST_PAUSE, MOST_GONE, SHORTEST_PAUSE, TAKES_PART, StatusWriter
 from phalanx.session.cycle import run_cycle
 from phalanx.store.kube.mirror import Mirror
 from phalanx.testing import build
@@ -95,3 +95,24 @@ def test_a_status_that_somebody_overwrote_is_written_again() -> None:
     assert scene.patches(1.0) == []
     assert scene.writer.noticed(WatchEvent(2, MODIFIED, write.kind, theirs, ours))
     assert len(scene.patches(2.0)) == 1
+
+
+def test_gangs_whose_writes_are_all_refused_are_forgotten_when_they_are_gone() -> None:
+    scene = Scene()
+    for number in range(4 * MOST_GONE):
+        gang = build.gang(f"train-{number}", tasks=1, cpu=4)
+        scene.put(*gang)
+        for write in scene.patches(seconds=number):
+            scene.writer.answered(write, Forbidden("no rights"))
+        for document in gang:
+            scene.cluster.remove(document)
+    scene.writes(seconds=5 * MOST_GONE)
+    writer = scene.writer
+    assert max(len(writer._places), len(writer._refusals), len(writer._written)) <= 2 * MOST_GONE
+
+
+def test_pods_that_said_their_gang_is_quarantined_are_forgotten_when_they_are_gone() -> None:
+    scene = Scene()
+    scene.writer._said = {f"default/gone-{number}": TAKES_PART for number in range(2 * MOST_GONE)}
+    scene.writes()
+    assert scene.writer._said == {}

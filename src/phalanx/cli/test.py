@@ -18,6 +18,11 @@ Examples:
   phalanx test storm --seeds 1..200
   phalanx test storm --seeds 17 --trace
 """
+MONTH_EXAMPLES = """\b
+Examples:
+  phalanx test month
+  phalanx test month --days 3 --seed 7
+"""
 SHOWN_LINES = 40
 
 
@@ -79,6 +84,31 @@ def storm(**options: Any) -> None:  # Any: as click read them
     asked = StormOptions(**options)
     broken = _play(asked)
     sys.exit(1 if broken else 0)
+
+
+@command.command("month", epilog=MONTH_EXAMPLES)
+@click.option("--days", type=click.IntRange(1, 366), default=30, show_default=True, metavar="N", help="Days to live through.")
+@click.option("--seed", type=int, default=1, show_default=True, metavar="N", help="Seed of what happens.")
+@click.option("--workloads", type=click.IntRange(0, 10_000), default=100, show_default=True, metavar="N", help="Gangs per day.")
+@click.option("--incidents", type=click.IntRange(0, 10_000), default=60, show_default=True, metavar="N", help="Incidents per day.")
+@click.option("--trace", "is_traced", is_flag=True, help="Show the last things that happened.")
+def month(*, is_traced: bool, **options: int) -> None:
+    """Let a cluster live for a month of virtual time under storm, and look whether its scheduler grows.
+
+    Every night the cluster comes to rest, the invariants are checked, and everything leaves; then memory, open files, tasks
+    and the sizes of all containers of a scheduler that has run since the first day are measured. From the third night on
+    nothing may grow. Exits with 1 if something does, or if an invariant was broken.
+    """
+    from phalanx.testing.storm.month import Life, live_through
+
+    found = live_through(Life(**options), lambda day, growth: click.echo(f"day {day:3}: {growth.line()}"))
+    for line in found.lines if is_traced else ():
+        click.echo(line)
+    for violation in found.violations:
+        click.echo(f"  {violation}")
+    click.echo(f"{found.sessions:,} sessions, {found.cpu_seconds:.0f} s of processor time", err=True)
+    click.echo(f"month: {len(found.nights)} days, {len(found.violations)} violations")
+    sys.exit(1 if found.violations else 0)
 
 
 def _play(asked: StormOptions) -> int:

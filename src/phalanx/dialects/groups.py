@@ -18,6 +18,9 @@ from phalanx.model.gang import Gang
 from phalanx.model.task import GangKey, Task
 from phalanx.state.cluster import ClusterState
 
+MOST_GONE = 100
+"""So many names of groups that are gone are remembered before anybody looks."""
+
 
 class Groups:
     """Enters groups into the state and finds them for pods."""
@@ -28,7 +31,8 @@ class Groups:
         self._objects: set[GroupReference] = set()
         """Group objects that exist."""
         self._dialect_by_name: dict[str, str] = {}
-        """The dialect that came first to a name; never forgotten, so that keys do not change."""
+        """The dialect that came first to a name; remembered as long as a group or a pod has it, so that keys do not change."""
+        self._most_names = MOST_GONE
         self._described: dict[GroupReference, Gang] = {}
         """Groups as pods describe them; they count where there is no object."""
         self._gang_groups: dict[str, GangGroups] = {}
@@ -82,6 +86,8 @@ class Groups:
         return any(not groups.is_empty for name, groups in self._gang_groups.items() if name != dialect)
 
     def _enter(self, group: GroupReference, gang: Gang, *, is_new: bool = False) -> None:
+        if len(self._dialect_by_name) > self._most_names:
+            self._forget_names()
         self._dialect_by_name.setdefault(group.group, group.dialect)
         self._regroup(group.dialect, self._gang_groups.setdefault(group.dialect, GangGroups()).put(gang))
         if is_new:
@@ -92,6 +98,16 @@ class Groups:
         self._move(group, self._own_key(group), "")
         self._state.drop_gang(before)
         self._regroup(group.dialect, others)
+
+    def _forget_names(self) -> None:
+        """Forget names that nobody has any more; the next time is when there are twice as many."""
+        taken = {group.group for group in (*self._objects, *self._described)}
+        found = {name: first for name, first in self._dialect_by_name.items() if name in taken or self._has_pods(name)}
+        self._dialect_by_name, self._most_names = found, 2 * len(found) + MOST_GONE
+
+    def _has_pods(self, name: str) -> bool:
+        keys = (name, *(f"{name}@{dialect}" for dialect in self._gang_groups))
+        return any(self._state.members(GangKey(key)) for key in keys)
 
     # --- gang groups -------------------------------------------------------------------------------------------------
 

@@ -46,12 +46,16 @@ class LastMinute:
         if self._counts and self._counts[-1][0] == second:
             self._counts[-1] = (second, self._counts[-1][1] + count)
         else:
+            self._forget()  # also where nobody ever asks for the rate
             self._counts.append((second, count))
         self._total += count
 
     def per_second(self) -> float:
         """Return how many happened each second, on average over the last minute."""
+        self._forget()
+        return self._total / MINUTE_SECONDS
+
+    def _forget(self) -> None:
         oldest = self._clock() - MINUTE_SECONDS
         while self._counts and self._counts[0][0] <= oldest:
             self._total -= self._counts.popleft()[1]
-        return self._total / MINUTE_SECONDS

@@ -46,6 +46,8 @@ class Metrics:
         self._writes, self._process = WriteFamilies(self.registry), ProcessFamilies(self.registry)
         self._waiting, self._starting, self._last_minute = WaitingRoom(), Starting(), LastMinute(clock)
         self._figures: Figures = {}
+        self._counted: set[tuple[Attempt, str]] = set()
+        """The labels of attempts."""
         self._writes.rate.set_function(self._last_minute.per_second)
         self._process.build.info({"version": __version__})
         ProcessCollector(registry=self.registry)
@@ -73,6 +75,7 @@ class Metrics:
         self._count_attempts([entry for entry in found if entry[0].key not in decisions.faults])
         for key in snapshot.gangs.keys() & decisions.faults.keys():
             self.gang_attempted("error", queue=snapshot.gangs[key].queue)
+        self._forget_queues(snapshot)
         for count in Counter(item.preemptor for item in decisions.evictions.values() if item.preemptor).values():
             self.victims_chosen(count)
         self._waiting.note(snapshot, decisions.outcomes)
@@ -90,10 +93,20 @@ class Metrics:
             if any(verdict.reason == TIMEOUT for verdict in gang.verdicts):
                 self.gang_timed_out()
 
+    def _forget_queues(self, snapshot: Snapshot) -> None:
+        """Show nothing of queues that are gone: where they come and go there would be ever more of them."""
+        gone = [labels for labels in self._counted if labels[1] not in snapshot.queues]
+        named = {gang.queue for gang in snapshot.gangs.values()} if gone else set()
+        for labels in gone:
+            if labels[1] not in named:
+                self._gangs.attempts.remove(*labels)
+                self._counted.discard(labels)
+
     # --- gangs -------------------------------------------------------------------------------------------------------
 
     def gang_attempted(self, result: Attempt, *, queue: str) -> None:
         """A session tried to place a gang."""
+        self._counted.add((result, queue))
         self._gangs.attempts.labels(result, queue).inc()
 
     def gang_started(self, seconds: float) -> None:

@@ -60,6 +60,8 @@ class Watching:
         """Called with the kind and type of every event of a watch."""
         self.on_set_back: Callable[[], None] = lambda: None
         """Called when the server shows an earlier state of a kind than it did before."""
+        self.longest_pause = LONGEST_PAUSE_SECONDS
+        """Between two discoveries, when nothing has changed for a while."""
         self._bell, self._pause = asyncio.Event(), LONGEST_PAUSE_SECONDS
         self._silent: dict[str, str] = {}
         """Groups that do not say what they serve, and why."""
@@ -94,7 +96,7 @@ class Watching:
         with suppress(TimeoutError):
             async with asyncio.timeout(self._pause - SHORTEST_PAUSE_SECONDS):
                 await self._bell.wait()
-        self._pause = SHORTEST_PAUSE_SECONDS if self._bell.is_set() else min(self._pause * 2, LONGEST_PAUSE_SECONDS)
+        self._pause = SHORTEST_PAUSE_SECONDS if self._bell.is_set() else min(self._pause * 2, self.longest_pause)
         self._bell.clear()
 
     def look_for_kinds(self) -> None:

@@ -35,6 +35,6 @@ class Refusals:
         """Forget all others."""
         self._rests = {key: rest for key, rest in self._rests.items() if key in keys}
 
-    def __bool__(self) -> bool:
-        """Tell whether any are known."""
-        return bool(self._rests)
+    def __len__(self) -> int:
+        """Return how many are known."""
+        return len(self._rests)

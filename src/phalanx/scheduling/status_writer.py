@@ -82,6 +82,7 @@ class StatusWriter:
         """What pods of gangs without an object say of it, by key."""
         self._noted: dict[GangKey, set[str]] = {}
         """What was said to have no effect."""
+        self._most = MOST_GONE
         self.has_admitted = False
         """Whether the last session admitted a group, which the next one builds on."""
         self.due: float | None = None
@@ -101,12 +102,19 @@ class StatusWriter:
         yield from self._without_effect(snapshot, decisions)
 
     def _drop_gone(self, snapshot: Snapshot) -> None:
-        """Forget gangs that are gone, now and then."""
-        if len(self._written) > 2 * len(snapshot.gangs) + MOST_GONE:
-            there = {gang.uid for gang in snapshot.gangs.values()}
-            self._written = {uid: written for uid, written in self._written.items() if uid in there}
-            self._places = {spot: found for spot, found in self._places.items() if found[0] in there}
-            self._refusals.keep(there)
+        """Forget gangs and pods that are gone, now and then: the next time is when there are twice as many."""
+        if self._size() <= self._most:
+            return
+        there = {gang.uid for gang in snapshot.gangs.values()}
+        self._written = {uid: written for uid, written in self._written.items() if uid in there}
+        self._places = {spot: found for spot, found in self._places.items() if found[0] in there}
+        self._said = {key: text for key, text in self._said.items() if self._view.find(POD, *split_key(key)) is not None}
+        self._refusals.keep(there)
+        self._most = 2 * self._size() + MOST_GONE
+
+    def _size(self) -> int:
+        """Return the size of the largest memory; where writes are refused that is not the one of what was written."""
+        return max(len(self._written), len(self._places), len(self._said), len(self._refusals))
 
     def _without_effect(self, snapshot: Snapshot, decisions: Decisions) -> Iterator[RecordEvent]:
         """Record once what has no effect in a group."""

@@ -33,6 +33,25 @@ class Surroundings:
     """Seconds since 1970, by a clock that is right."""
     complain: Callable[[str, str], None]
     """Called with the name of a replica and what it reports."""
+    lease: tuple[float, float, float] = (LEASE_SECONDS, RENEW_SECONDS, RETRY_SECONDS)
+    """How long it lasts, how long a leader tries to renew it, and seconds between two tries."""
+
+
+@dataclass(slots=True)
+class _Generation:
+    """One process of a replica."""
+
+    process: Process
+    wire: Wire
+    is_over: asyncio.Event
+    task: "asyncio.Task[None]"
+    is_doomed: bool = False
+
+    def bury(self) -> None:
+        """Let it end in its own way, on a wire that carries nothing."""
+        self.wire.is_over = True
+        self.is_over.set()
+        self.process.bury()
 
 
 class Replica:
@@ -41,13 +60,14 @@ class Replica:
     def __init__(self, around: Surroundings, name: str, seed: str) -> None:
         """Begin stopped."""
         self._around, self.name, self._seed = around, name, seed
+        self.wired: type[Wire] = Wire
         self.generation = 0
         self.clock_offset = 0.0
         self.process: Process | None = None
         self.live: Live | None = None
         self.wire: Wire | None = None
         self._is_over = asyncio.Event()
-        self._past: list[tuple[Process, Wire, asyncio.Task[None]]] = []
+        self._past: list[_Generation] = []
         """All generations: what was killed must not be collected as long as the storm lasts, or its `finally` runs."""
         self.requests = 0
         self.started: Callable[[Replica], None] = lambda replica: None
@@ -69,25 +89,25 @@ class Replica:
             return
         self.generation += 1
         process = self.process = Process(f"{self.name}.{self.generation}")
-        wire = self.wire = Wire(self._around.server, Random(f"{self._seed}/{process.name}"), outside=Context())
+        wire = self.wire = self.wired(self._around.server, Random(f"{self._seed}/{process.name}"), outside=Context())
         self._is_over = asyncio.Event()
         context = process.context()
         self.live = context.run(self._made, wire, process.name)
         self.started(self)
         task = asyncio.get_running_loop().create_task(self.live.run(self._is_over), context=context)
-        task.add_done_callback(lambda ended: self._ended(process, ended))
-        self._past.append((process, wire, task))
+        task.add_done_callback(lambda ended: self._ended(process, wire, ended))
+        self._past.append(_Generation(process, wire, self._is_over, task))
 
     def _made(self, wire: Wire, identity: str) -> Live:
         loop = asyncio.get_running_loop()
         clock = LoopClock(wall=lambda: self._around.wall() + self.clock_offset, boot=loop.time)
-        return Live(wire, _setup(self._around.policy, identity), report=lambda text: self._report(identity, text), clock=clock)
+        return Live(wire, _setup(self._around, identity), report=lambda text: self._report(identity, text), clock=clock)
 
     def _report(self, identity: str, text: str) -> None:
         self._around.complain(identity, text)
 
-    def _ended(self, process: Process, task: "asyncio.Task[None]") -> None:
-        if self.wire is None or self.wire.is_over:
+    def _ended(self, process: Process, wire: Wire, task: "asyncio.Task[None]") -> None:
+        if wire.is_over:
             return
         if process is self.process:
             process.is_dead = True
@@ -122,18 +142,26 @@ class Replica:
 
     def bury(self) -> None:
         """Let the tasks of all generations end, once nobody looks any more."""
-        for process, wire, task in self._past:
-            wire.is_over = True
-            process.bury()
-            task.cancel()
+        for past in self._past:
+            past.bury()
+            past.task.cancel()
+
+    def bury_past(self) -> None:
+        """Let the tasks of earlier generations end that were dead at the last call; they hear and say nothing any more."""
+        self._past = [past for past in self._past if not past.task.done()]
+        for past in self._past:
+            if past.process.is_dead and past.is_doomed:
+                past.bury()
+            past.is_doomed = past.process.is_dead
 
 
-def _setup(policy: Policy, identity: str) -> Setup:
+def _setup(around: Surroundings, identity: str) -> Setup:
+    policy = around.policy
     profile: Profile = connected(policy)
     own = frozenset({SCHEDULER})
     settings = ControllerSettings(schedulers=own, scheduler=(policy, profile.catalogue), own_schedulers=own)
     return Setup(
         profile=profile, gates=connected(policy_of_gates(policy)),
         controllers=standard_controllers(pair_for, settings, has_admission=policy.has_admission),
-        schedulers=own, identity=identity, terms=Terms("phalanx", "default", identity, LEASE_SECONDS, RENEW_SECONDS, RETRY_SECONDS),
+        schedulers=own, identity=identity, terms=Terms("phalanx", "default", identity, *around.lease),
     )  # fmt: skip

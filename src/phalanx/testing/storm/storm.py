@@ -20,7 +20,7 @@ from phalanx.testing.storm.judge import Judge
 from phalanx.testing.storm.loop import StormLoop
 from phalanx.testing.storm.nodes import Nodes
 from phalanx.testing.storm.plan import CAPPED_GPUS, CLASSES, STORM_SECONDS, Plan
-from phalanx.testing.storm.replica import SCHEDULER, Replica, Surroundings
+from phalanx.testing.storm.replica import LEASE_SECONDS, RENEW_SECONDS, RETRY_SECONDS, SCHEDULER, Replica, Surroundings
 from phalanx.testing.storm.server import Server
 from phalanx.testing.storm.wire import Window
 from phalanx.testing.storm.workloads import Workload
@@ -60,6 +60,8 @@ def play(plan: Plan) -> Outcome:
 class Storm:
     """A cluster in bad weather."""
 
+    lease = (LEASE_SECONDS, RENEW_SECONDS, RETRY_SECONDS)
+
     def __init__(self, plan: Plan) -> None:
         """Begin with nothing; everything is made on the loop."""
         self.plan = plan
@@ -88,7 +90,7 @@ class Storm:
         self.judge = Judge(self.server.store, lambda: loop.time() - START)
         self.server.store.listen(self.judge.hear)
         self.nodes = Nodes(self.server.store, random.Random(f"nodes {self.plan.seed}"), loop.call_later)
-        around = Surroundings(self.server, self._policy, lambda: NEW_YEAR + loop.time() - START, self._complain)
+        around = Surroundings(self.server, self._policy, lambda: NEW_YEAR + loop.time() - START, self._complain, self.lease)
         self.replicas = [Replica(around, f"r{number}", f"{self.plan.seed}") for number in range(self.plan.replicas)]
         for replica in self.replicas:
             replica.started = self._started

@@ -77,6 +77,7 @@ class Wire(MemoryClient):
         self._watches: list[Any] = []
         self.stranded_until = 0.0
         """Binds that are sent before then take effect only then."""
+        self._between_bookmarks = BETWEEN_BOOKMARKS_SECONDS
         self.faults = 0
         self.is_over = False
         """Nobody looks any more, and nothing is answered."""
@@ -119,7 +120,7 @@ class Wire(MemoryClient):
         late = self._chance.uniform(0.0, LATEST_SECONDS) if fault is Fault.LATE else 0.0
         if verb == "bind":
             late = max(late, self.stranded_until - asyncio.get_running_loop().time())
-        return _own(await self._carried(answer, fault, late))
+        return own(await self._carried(answer, fault, late))
 
     def _fault_of(self, verb: str, about: str, *, is_write: bool, is_lease: bool) -> Fault | None:
         if is_lease:
@@ -185,13 +186,13 @@ class Wire(MemoryClient):
                 if self._server.epoch != epoch:
                     raise Unreachable("the server went away")
                 bell.clear()
-                found = [Change(event.type, _own(event.object)) for event in watch.take()]
+                found = [Change(event.type, own(event.object)) for event in watch.take()]
                 if found:
                     if self._drawn(Fault.REPEATED):
                         found = [*latest, *found]
-                    latest, heard = [Change(item.type, _own(item.object)) for item in found[-3:]], loop.time()
+                    latest, heard = [Change(item.type, own(item.object)) for item in found[-3:]], loop.time()
                     yield found
-                elif loop.time() - heard >= BETWEEN_BOOKMARKS_SECONDS:
+                elif loop.time() - heard >= self._between_bookmarks:
                     heard = loop.time()
                     yield [Change(BOOKMARK, {"metadata": {"resourceVersion": str(self.store.history.version)}})]
                 else:
@@ -204,7 +205,7 @@ class Wire(MemoryClient):
 
     def _patience(self, heard: float, ends_at: float) -> float:
         now = asyncio.get_running_loop().time()
-        longest = max(min(heard + BETWEEN_BOOKMARKS_SECONDS, ends_at) - now, SHORTEST_WAIT_SECONDS)
+        longest = max(min(heard + self._between_bookmarks, ends_at) - now, SHORTEST_WAIT_SECONDS)
         is_calm = not any(window.fault in OF_WATCHES for window in self.windows)
         return longest if is_calm else min(longest, WATCHED_FOR_SECONDS)
 
@@ -230,10 +231,10 @@ class Wire(MemoryClient):
             await asyncio.sleep(max(until - asyncio.get_running_loop().time(), 0.0))
 
 
-def _own(answer: Any) -> Any:  # Any: per request
+def own(answer: Any) -> Any:  # Any: per request
     """Return an object, or a list of them, whose metadata the receiver may change, as mirrors do."""
     if isinstance(answer, tuple):
-        return [_own(item) for item in answer[0]], answer[1]
+        return [own(item) for item in answer[0]], answer[1]
     if isinstance(answer, Mapping) and "metadata" in answer:
         return {**answer, "metadata": {**answer["metadata"]}}
     return answer
