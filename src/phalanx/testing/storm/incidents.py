@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from phalanx.testing.storm.storm import Storm
 
 QUEUE = kind_at("scheduling.volcano.sh", "queues")
-HALF = 0.5
+HALF, FOR_GOOD = 0.5, 1.0
+GROUP_SECONDS = 40.0
+"""For so long nobody knows for sure to which queue the pods of a group belong that was deleted by hand."""
 End = Callable[[], None] | None
 
 
@@ -112,7 +114,18 @@ def _drain(storm: "Storm", incident: Incident) -> End:
 def _cordon(storm: "Storm", incident: Incident) -> End:
     name = _node(storm, incident)
     storm.nodes.cordon(name)
-    return lambda: storm.nodes.come_back(name)
+    return _end_of(storm, incident, name)
+
+
+def _taint(storm: "Storm", incident: Incident) -> End:
+    name = _node(storm, incident)
+    storm.nodes.taint(name)
+    return _end_of(storm, incident, name)
+
+
+def _end_of(storm: "Storm", incident: Incident, name: str) -> End:
+    """Let a node come back; some stay as they are for good."""
+    return None if incident.amount == FOR_GOOD else lambda: storm.nodes.come_back(name)
 
 
 def _delete_node(storm: "Storm", incident: Incident) -> End:
@@ -160,6 +173,7 @@ def _delete_pods(storm: "Storm", incident: Incident) -> End:
 
 
 def _delete_object(storm: "Storm", incident: Incident) -> End:
+    storm.conduct.queues_excused_until = storm.judge.clock() + GROUP_SECONDS
     _workload(storm, incident).delete_object()
     return None
 
@@ -192,6 +206,7 @@ def _hide_group(storm: "Storm", incident: Incident) -> End:
 def _take_lease(storm: "Storm", incident: Incident) -> End:
     """Delete the lease by hand: for a moment two may believe that they lead."""
     storm.excuse(LEASE_SECONDS)
+    storm.conduct.lease_excused_until = storm.judge.clock() + LEASE_SECONDS
     storm.server.store.delete(LEASE, NAMESPACE, "phalanx")
     return None
 
@@ -215,13 +230,14 @@ def _compact(storm: "Storm", incident: Incident) -> End:
 
 def _restore(storm: "Storm", incident: Incident) -> End:
     storm.excuse(LEASE_SECONDS)
+    storm.conduct.lease_excused_until = storm.judge.clock() + LEASE_SECONDS
     storm.set_back()
     return None
 
 
 ACTIONS: dict[str, Callable[["Storm", Incident], End]] = {
     "kill": _kill, "freeze": _freeze, "stop": _stop, "clock": _clock, "crash at write": _crash_at_write,
-    "die": _die, "drain": _drain, "cordon": _cordon, "delete node": _delete_node, "refuse binds": _refuse_binds,
+    "die": _die, "drain": _drain, "cordon": _cordon, "taint": _taint, "delete node": _delete_node, "refuse binds": _refuse_binds,
     "scale": _scale, "suspend": _suspend, "fail": _fail, "delete pods": _delete_pods, "delete object": _delete_object,
     "remove": _remove, "evict by hand": _evict_by_hand, "priority": _priority, "hide group": _hide_group,
     "take lease": _take_lease, "edit queue": _edit_queue, "reload": _reload, "compact": _compact, "restore": _restore,

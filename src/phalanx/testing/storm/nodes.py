@@ -130,6 +130,10 @@ class Nodes:
         """Let a node take no more pods."""
         self._store.patch(NODE, "", name, {"spec": {"unschedulable": True}})
 
+    def taint(self, name: str) -> None:
+        """Keep a node for others."""
+        self._store.patch(NODE, "", name, {"spec": {"taints": [{"key": "storm/kept", "effect": "NoSchedule"}]}})
+
     def drain(self, name: str) -> None:
         """Cordon a node and evict its pods."""
         self.cordon(name)

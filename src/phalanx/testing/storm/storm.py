@@ -3,16 +3,19 @@
 import asyncio
 import gc
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from phalanx.config.policies import policy_of_profile
 from phalanx.live.catalogue import connected
 from phalanx.model.kinds import Document
+from phalanx.model.resources import amount_of
 from phalanx.session.cycle import Profile
 from phalanx.session.decision import Decisions
 from phalanx.sim.virtual_loop import START
 from phalanx.state.snapshot import Snapshot
 from phalanx.testing.storm import incidents
+from phalanx.testing.storm.conduct import GPU, Conduct
 from phalanx.testing.storm.invariants import Rest, Violation
 from phalanx.testing.storm.judge import Judge
 from phalanx.testing.storm.loop import StormLoop
@@ -44,12 +47,15 @@ class Outcome:
     sessions: int = 0
 
 
-def play(plan: Plan) -> Outcome:
-    """Play a storm from its beginning to its end; the same plan gives the same outcome."""
+def play(plan: Plan, *, until: frozenset[str] = frozenset(), at_rest: Callable[[], None] = lambda: None) -> Outcome:
+    """Play a storm from its beginning to its end; the same plan gives the same outcome.
+
+    It ends early when an invariant of `until` is broken. `at_rest` is called before it is judged what was left behind.
+    """
     random.seed(plan.seed)
     try:
         with asyncio.Runner(loop_factory=StormLoop) as runner:
-            return runner.run(Storm(plan).run())
+            return runner.run(Storm(plan, until=until, at_rest=at_rest).run())
     finally:
         gc.unfreeze()  # every process that starts freezes what there is; the next storm begins with nothing
 
@@ -57,12 +63,13 @@ def play(plan: Plan) -> Outcome:
 class Storm:
     """A cluster in bad weather."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, *, until: frozenset[str], at_rest: Callable[[], None]) -> None:
         """Begin with nothing; everything is made on the loop."""
-        self.plan = plan
+        self.plan, self._until, self._at_rest = plan, until, at_rest
         self._policy = policy_of_profile(plan.profile)
         self.replicas: list[Replica] = []
         self.workloads: list[Workload] = []
+        self._by_name: dict[str, Workload] = {}
 
     async def run(self) -> Outcome:
         """Play it."""
@@ -74,8 +81,13 @@ class Storm:
         await self._quiet(CALM_SECONDS)
         before = {replica.name: len(replica.wire.sent) if replica.wire is not None else 0 for replica in self.replicas}
         await self._quiet(SILENT_SECONDS)
-        self._judge_rest(before)
+        if not self._is_over():
+            self._at_rest()
+            self._judge_rest(before)
         return self._end()
+
+    def _is_over(self) -> bool:
+        return any(violation.invariant in self._until for violation in self.judge.violations)
 
     # --- the beginning ---------------------------------------------------------------------------------------------------
 
@@ -85,12 +97,16 @@ class Storm:
         self.server = Server(lambda: NEW_YEAR + loop.time() - START)
         self.judge = Judge(self.server.store, lambda: loop.time() - START)
         self.server.store.listen(self.judge.hear)
+        limits = {"capped": amount_of(GPU, CAPPED_GPUS)}
+        self.conduct = Conduct(self.judge, lambda: self._by_name, limits)
+        self.server.store.listen(self.conduct.hear)
         self.nodes = Nodes(self.server.store, random.Random(f"nodes {self.plan.seed}"), loop.call_later)
         around = Surroundings(self.server, self._policy, lambda: NEW_YEAR + loop.time() - START, self._complain)
         self.replicas = [Replica(around, f"r{number}", f"{self.plan.seed}") for number in range(self.plan.replicas)]
         for replica in self.replicas:
             replica.started = self._started
         self.workloads = [Workload(order, self.server.store, lambda: loop.time() - START) for order in self.plan.orders]
+        self._by_name = {workload.order.name: workload for workload in self.workloads}
         self._objects()
 
     def _objects(self) -> None:
@@ -112,6 +128,7 @@ class Storm:
             self.judge.decided(replica.name, decisions)
 
         live.loop.decided.append(note)
+        self.conduct.watch(replica)
 
     def _complain(self, who: str, text: str) -> None:
         self.judge.say(f"{who}: {text}")
@@ -137,12 +154,13 @@ class Storm:
         """Let the store be what it was a while ago, as when etcd is restored from a backup."""
         self.server.set_back()
         self.judge.look_anew()
+        self.conduct.look_anew()
         self.nodes.look_anew()
 
     async def _storm(self) -> None:
         self._ends: list[tuple[float, incidents.End]] = []
         todo = list(self.plan.incidents)
-        while self.judge.clock() < STORM_SECONDS:
+        while self.judge.clock() < STORM_SECONDS and not self._is_over():
             now = self.judge.clock()
             while todo and todo[0].at <= now:
                 incident = todo.pop(0)
@@ -159,6 +177,7 @@ class Storm:
         for workload in self.workloads:
             workload.tick()
         self.judge.tick()
+        self.conduct.tick(self.replicas)
 
     def _calm(self) -> None:
         """Let everything that can go wrong stop doing so; what runs goes on running."""
@@ -177,7 +196,7 @@ class Storm:
 
     async def _quiet(self, seconds: float) -> None:
         until = self.judge.clock() + seconds
-        while self.judge.clock() < until:
+        while self.judge.clock() < until and not self._is_over():
             self._tick()
             await asyncio.sleep(2 * STEP_SECONDS)
 

@@ -14,8 +14,8 @@ from enum import Enum
 from random import Random
 from typing import Any
 
-from phalanx.errors import Busy, ClusterError, Conflict, Gone, Missing, ServerError, Unreachable
-from phalanx.model.kinds import Kind
+from phalanx.errors import Busy, ClusterError, Conflict, Forbidden, Gone, Missing, ServerError, Unreachable
+from phalanx.model.kinds import POD, Document, Kind
 from phalanx.model.watch_event import BOOKMARK
 from phalanx.sim.memory_client import BETWEEN_BOOKMARKS_SECONDS, LEASES, MemoryClient
 from phalanx.store.api_client import Change
@@ -24,6 +24,8 @@ from phalanx.testing.storm.server import Server
 
 TIMEOUT_SECONDS = 30.0
 """For so long a client waits for an answer."""
+STORM = "the storm: "
+"""How everything begins that goes wrong on the wire, and that no server said."""
 WATCHED_FOR_SECONDS = 2.0
 """After so long at most a watch looks whether it was stalled or cut."""
 SHORTEST_WAIT_SECONDS = 0.001
@@ -38,6 +40,7 @@ class Fault(Enum):
     LATE = "takes effect late, and is answered late"
     TWICE = "takes effect twice"
     CONFLICT = "is refused because of a conflict"
+    FORBIDDEN = "is a patch or creates something, and is forbidden"
     DISCOVERY = "is a request of the discovery, and fails"
     LEASE = "is about the lease, and fails"
     CUT = "ends a watch"
@@ -49,6 +52,10 @@ class Fault(Enum):
 OF_WATCHES = frozenset({Fault.CUT, Fault.REPEATED, Fault.EXPIRED, Fault.SILENT})
 
 
+ONLY: Mapping[Fault | None, tuple[str, ...]] = {Fault.CONFLICT: ("patch", "replace"), Fault.FORBIDDEN: ("patch", "create")}
+"""Faults that happen to some verbs alone."""
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
     """For a while, a share of the requests of a kind goes wrong."""
@@ -56,6 +63,22 @@ class Window:
     fault: Fault
     share: float
     until: float
+
+
+class Witness:
+    """Sees what a replica sends, and what becomes of it."""
+
+    def sends(self, wire: "Wire", verb: str, about: str) -> None:
+        """A write goes out."""
+
+    def failed(self, wire: "Wire", verb: str, about: str, problem: ClusterError) -> None:
+        """It did not reach the server."""
+
+    def refused(self, wire: "Wire", verb: str, about: str, problem: ClusterError) -> None:
+        """The server refused it."""
+
+    def evicted(self, pod: Document) -> None:
+        """A pod was asked to go."""
 
 
 class Wire(MemoryClient):
@@ -71,6 +94,8 @@ class Wire(MemoryClient):
         self.sent: list[tuple[float, str, str]] = []
         """Every request that is no watch and no lease: when, the verb, and what about."""
         self._watches: list[Any] = []
+        self.witness, self.identity = Witness(), ""
+        """Who looks at what is sent, and whose connection this is."""
         self.faults = 0
         self.is_over = False
         """Nobody looks any more, and nothing is answered."""
@@ -99,16 +124,25 @@ class Wire(MemoryClient):
             raise Unreachable("not sent: this process does not lead any more")
         if is_write:
             self.on_write(verb, about)
+        if is_write and not is_lease:
+            self.witness.sends(self, verb, about)
         if not is_lease:
             self.sent.append((asyncio.get_running_loop().time(), verb, about))
         fault = self._fault_of(verb, about, is_write=is_write, is_lease=is_lease)
         if fault in (Fault.REFUSED, Fault.DISCOVERY, Fault.LEASE):
+            problem = self._failure()
+            self.witness.failed(self, verb, about, problem)
             await asyncio.sleep(self._latency)
-            raise self._failure()
+            raise problem
         if fault is Fault.CONFLICT:
             await asyncio.sleep(self._latency)
             raise Conflict("the object has been modified; please apply your changes to the latest version and try again")
-        return _own(await self._carried(answer, fault))
+        if fault is Fault.FORBIDDEN:
+            no = Forbidden(f"{STORM}{verb} of {about} is forbidden")
+            self.witness.refused(self, verb, about, no)
+            await asyncio.sleep(self._latency)
+            raise no
+        return _own(await self._carried(answer, fault, lambda no: self.witness.refused(self, verb, about, no)))
 
     def _fault_of(self, verb: str, about: str, *, is_write: bool, is_lease: bool) -> Fault | None:
         if is_lease:
@@ -117,16 +151,29 @@ class Wire(MemoryClient):
             return self._drawn(Fault.DISCOVERY, Fault.REFUSED, Fault.LATE)
         if not is_write:
             return self._drawn(Fault.REFUSED, Fault.LATE)
-        fault = self._drawn(Fault.REFUSED, Fault.LOST, Fault.LATE, Fault.TWICE, Fault.CONFLICT)
-        return None if fault is Fault.CONFLICT and verb not in ("patch", "replace") else fault
+        fault = self._drawn(Fault.REFUSED, Fault.LOST, Fault.LATE, Fault.TWICE, Fault.CONFLICT, Fault.FORBIDDEN)
+        return fault if verb in ONLY.get(fault, (verb,)) else None
 
     def _failure(self) -> ClusterError:
         kind = self._chance.choice((Unreachable, Unreachable, ServerError, Busy))
-        problem = kind(f"the storm: {kind.__name__}")
+        problem = kind(f"{STORM}{kind.__name__}")
         problem.retry_after = self._chance.choice((0.0, 1.0, 5.0)) if kind is Busy else 0.0
         return problem
 
-    async def _carried(self, answer: Callable[[], Any], fault: Fault | None) -> Any:  # Any: per request
+    async def evict(self, namespace: str, name: str, *, uid: str = "") -> None:
+        """Delete a pod as far as disruption budgets allow."""
+
+        def act() -> None:
+            pod = self.store.find(POD, namespace, name)
+            self.store.evict(namespace, name, uid=uid)
+            if pod is not None:
+                self.witness.evicted(pod)
+
+        await self._ask("evict", f"pods {name}", act, is_write=True)
+
+    async def _carried(
+        self, answer: Callable[[], Any], fault: Fault | None, refused: Callable[[ClusterError], None]
+    ) -> Any:  # Any: per request
         """Let the server do something, and wait for its answer; both happen whatever becomes of this process."""
         loop, late = asyncio.get_running_loop(), self._chance.uniform(0.0, 5.0) if fault is Fault.LATE else 0.0
         told: asyncio.Future[Any] = loop.create_future()
@@ -137,9 +184,11 @@ class Wire(MemoryClient):
                 if fault is Fault.TWICE:
                     found = answer()
             except ClusterError as problem:
+                if fault is not Fault.TWICE:
+                    refused(problem)
                 loop.call_later(self._latency, _tell, told, None, problem, context=self._outside)
             else:
-                lost = Unreachable("the connection was reset") if fault is Fault.LOST else None
+                lost = Unreachable(f"{STORM}the connection was reset") if fault is Fault.LOST else None
                 loop.call_later(self._latency + late, _tell, told, found, lost, context=self._outside)
 
         loop.call_later(self._latency + late, act, context=self._outside)

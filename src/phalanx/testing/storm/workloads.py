@@ -50,6 +50,8 @@ class Workload:
         self._works_since: float | None = None
         self._done_at: float | None = None
         self.never_ends = False
+        self.changed_at = float("-inf")
+        """When its owner last wanted something else of it."""
 
     # --- what it has ---------------------------------------------------------------------------------------------------
 
@@ -110,6 +112,7 @@ class Workload:
     def scale(self, size: int) -> None:
         """Want more or fewer, and need all of them."""
         self.size = self.minimum = size
+        self.changed_at = self._clock()
         if self._object() is not None and self.kind is not None:
             self._store.patch(self.kind, NAMESPACE, self.order.name, {"spec": self._spec()})
 
