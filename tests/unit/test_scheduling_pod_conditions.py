@@ -4,7 +4,9 @@ from typing import Any
 
 from phalanx.config.builtin import CATALOGUE
 from phalanx.dialects.cluster import ObjectCluster
+from phalanx.errors import ClusterError
 from phalanx.model.kinds import POD, Document
+from phalanx.model.watch_event import MODIFIED, WatchEvent
 from phalanx.scheduling.pod_conditions import BETWEEN_CAUSES_SECONDS, BETWEEN_COUNTS_SECONDS, PodConditions
 from phalanx.session.cycle import run_cycle
 from phalanx.store.kube.mirror import Mirror
@@ -23,7 +25,8 @@ class Scene:
     """A gang of three on nodes that have no room for it, and what its pods are told."""
 
     def __init__(self, *, tasks: int = 3, **pod: Any) -> None:
-        self.cluster, self.mirror = ObjectCluster(), Mirror(lambda: NOW)
+        self.now = NOW
+        self.cluster, self.mirror = ObjectCluster(), Mirror(lambda: self.now)
         self.conditions = PodConditions(self.mirror, raised)
         self._versions = 0
         self.put(build.queue("default"), build.node("n0", cpu=1))
@@ -43,8 +46,8 @@ class Scene:
         """Hold a session so many seconds after the start; return the pods that are written to, and what."""
         snapshot = self.cluster.snapshot(NOW + seconds)
         found = list(self.conditions.writes(snapshot, run_cycle(snapshot, POLICY, CATALOGUE)))
-        assert all(write.is_status for write in found)
-        return [(write.name, write.patch["status"]["conditions"][0]) for write in found]
+        assert all(write.is_status for _, write in found)
+        return [(write.name, write.patch["status"]["conditions"][0]) for _, write in found]
 
     def names(self, seconds: float = 0.0) -> list[str]:
         return [name for name, _ in self.writes(seconds)]
@@ -102,7 +105,40 @@ def test_what_a_pod_bears_already_is_not_written_again() -> None:
     after_a_restart = PodConditions(scene.mirror, raised)
     snapshot = scene.cluster.snapshot(NOW)
     writes = after_a_restart.writes(snapshot, run_cycle(snapshot, POLICY, CATALOGUE))
-    assert name not in [write.name for write in writes]
+    assert name not in [write.name for _, write in writes]
+
+
+def uid_of(scene: Scene, name: str) -> str:
+    pod = scene.mirror.find(POD, "default", name)
+    assert pod is not None
+    return str(pod["metadata"]["uid"])
+
+
+def test_what_the_server_refused_is_told_again_after_a_pause_that_doubles() -> None:
+    scene, moments = Scene(tasks=2), list[float]()
+    uid, problem = uid_of(scene, "train-1"), ClusterError("pods/status is forbidden")
+    for tenth in range(100):
+        scene.now = NOW + tenth / 10
+        if "train-1" in scene.names(seconds=tenth / 10):
+            moments.append(tenth / 10)
+            assert scene.conditions.answered(uid, problem)
+        else:
+            assert scene.conditions.due == NOW + moments[-1] + 2.0 ** (len(moments) - 1)
+    assert moments == [0.0, 1.0, 3.0, 7.0]
+    assert scene.conditions.answered(uid, None) is False
+
+
+def test_what_somebody_overwrote_is_told_again() -> None:
+    scene = Scene(tasks=2)
+    told = dict(scene.writes())["train-1"]
+    scene.told("train-1", **{key: value for key, value in told.items() if key != "type"})
+    before = scene.mirror.find(POD, "default", "train-1")
+    assert before is not None
+    after = {**before, "status": {"phase": "Pending"}}
+    assert not scene.conditions.noticed(WatchEvent(8, MODIFIED, POD, before, {**before, "status": {}}))
+    assert scene.conditions.noticed(WatchEvent(9, MODIFIED, POD, after, before))
+    scene.put(after)
+    assert scene.names() == ["train-1"]
 
 
 def test_since_when_it_waits_stays_while_only_the_reason_changes() -> None:

@@ -9,6 +9,7 @@ gang (`gang_groups.py`): it has the key of the first of them that exists, and th
 from collections.abc import Sequence
 from dataclasses import replace
 
+from phalanx.dialects.bind_requests import FAILED_BINDS, failed_binds
 from phalanx.dialects.gang_groups import GangGroups
 from phalanx.dialects.group_references import GroupReference
 from phalanx.dialects.pods import own_role
@@ -37,6 +38,8 @@ class Groups:
 
     def put(self, gang: Gang) -> None:
         """Enter a group object."""
+        if FAILED_BINDS in gang.annotations:
+            gang = replace(gang, failed_binds=failed_binds(gang.annotations))
         group = GroupReference(gang.dialect, gang.key)
         is_new = not self.exists(group)
         self._objects.add(group)

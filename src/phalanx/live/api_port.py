@@ -25,17 +25,24 @@ Spot = tuple[Kind, str, str]
 class _WaitingPatch:
     """A patch that was not sent yet; others of the same object are joined to it."""
 
-    def __init__(self, write: Patch) -> None:
+    def __init__(self, write: Patch, done: Done | None) -> None:
         self.write = write
         self.job: Job | None = None
+        self._done = [] if done is None else [done]
 
     @property
     def place(self) -> tuple[Spot, bool]:
         return _spot_of_patch(self.write), self.write.is_status
 
-    def add(self, write: Patch) -> None:
+    def add(self, other: "_WaitingPatch") -> None:
         """Let it do what another one does, too."""
-        self.write = replace(self.write, patch=joined(self.write.patch, write.patch, is_by_type=write.is_by_type))
+        self.write = replace(self.write, patch=joined(self.write.patch, other.write.patch, is_by_type=other.write.is_by_type))
+        self._done += other._done
+
+    def answered(self, problem: ClusterError | None) -> None:
+        """Tell everybody who waits for it."""
+        for done in self._done:
+            done(problem)
 
 
 class ApiPort:
@@ -60,15 +67,15 @@ class ApiPort:
     def send(
         self, write: SingleWrite, done: Done | None = None, *, effort: Effort = Effort.USUAL, is_note: bool = False
     ) -> None:  # fmt: skip
-        """Send a write when its turn comes; patches of one object that nobody waits for are joined while they wait."""
+        """Send a write when its turn comes; patches of one object are joined while they wait, where they may be."""
         rank = Rank.NOTE if is_note else Rank.WRITE
         match write:
             case RecordEvent():
                 self._recorder.record(write)
                 if done is not None:
                     done(None)
-            case Patch() if done is None:
-                self._send_patch(_WaitingPatch(write), rank)
+            case Patch() if done is None or effort is Effort.JOINED:
+                self._send_patch(_WaitingPatch(write, done), rank)
             case Patch():
                 self._put(rank, _spot_of_patch(write), lambda: self._patch(write), done, effort)
             case Create(document):
@@ -90,17 +97,17 @@ class ApiPort:
         """Forget what was not sent: somebody else writes now."""
         self._waiting.clear()
 
-    # --- patches that nobody waits for -------------------------------------------------------------------------------
+    # --- patches that are joined -------------------------------------------------------------------------------------
 
     def _send_patch(self, patch: _WaitingPatch, rank: Rank) -> None:
         known = self._waiting.get(patch.place)
         spot = _spot_of_patch(patch.write)
         if known is not None and known.job is not None:
-            known.add(patch.write)
+            known.add(patch)
             self._outbox.raise_rank(spot, known.job, rank)
             return
         self._waiting[patch.place] = patch
-        patch.job = self._outbox.put(rank, spot, lambda: self._post(patch))
+        patch.job = self._outbox.put(rank, spot, lambda: self._post(patch), patch.answered, is_reported=True)
 
     async def _post(self, patch: _WaitingPatch) -> None:
         if self._waiting.get(patch.place) is patch:

@@ -135,6 +135,7 @@ class Live:
         self._gates.notice(event)
         if self._runner is not None:
             self._runner.notice(event.kind, event.object)
+            self.loop.noticed(event)
         self.loop.notice(urgency)
 
     def _explain_gated(self) -> None:

@@ -48,6 +48,8 @@ class Job:
     """A busy server, or a disruption budget, is asked again; otherwise that is an answer like others."""
     is_endless: bool
     """And it is asked for as long as we may write."""
+    is_reported: bool
+    """A refusal is reported, whoever is called with it."""
     attempts: int = 0
     begun: float = 0.0
 
@@ -78,9 +80,13 @@ class Outbox:
         *,
         is_patient: bool = True,
         is_endless: bool = False,
+        is_reported: bool = False,
     ) -> Job:
         """Send a request about an object, after those about it that wait already; the most important one takes them along."""
-        line, job = self._lines.setdefault(place, deque()), Job(rank, send, done, is_patient, is_endless)
+        line, job = (
+            self._lines.setdefault(place, deque()),
+            Job(rank, send, done, is_patient, is_endless, is_reported or done is None),
+        )
         line.append(job)
         if len(line) == 1:
             self._push(place)
@@ -189,7 +195,7 @@ class Outbox:
             del self._lines[place]
         if job.done is not None:
             job.done(problem)
-        elif problem is not None and self._may_write():
+        if problem is not None and job.is_reported and self._may_write():
             self._report(f"{problem}")
 
 

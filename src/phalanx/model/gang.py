@@ -11,7 +11,7 @@ from enum import Enum
 from phalanx.model.resources import Resources
 from phalanx.model.selectors import Labels, LabelSelector
 from phalanx.model.shard import DEFAULT_POOL
-from phalanx.model.task import GangKey
+from phalanx.model.task import FailedBind, GangKey
 
 DEFAULT_QUEUE = "default"
 """The queue that is always there."""
@@ -147,6 +147,8 @@ class Gang:
     """Groups that start together with it, itself among them; empty when it starts alone."""
     pieces: tuple["Gang", ...] = ()
     """The groups of which it was put together, each as it stands alone."""
+    failed_binds: tuple[FailedBind, ...] = ()
+    """Where members of it could not be bound: they may be made anew, and the gang remembers."""
     reported: Mapping[str, Counts] | None = None
     """What its status says of its members, by role, or under "" of all; None where it says nothing of the kind."""
     fault: str = ""

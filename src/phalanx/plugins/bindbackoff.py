@@ -1,7 +1,8 @@
 """A gang whose binds failed waits before it is tried again, longer after every failure, and goes to other nodes then if it can.
 
 Without this a gang that nobody lets in, because an admission policy or a node refuses it, wins the same room in every session and
-starves all who would fit.
+starves all who would fit. The pods that were refused remember it, and so does their group: whoever makes pods anew makes them
+without a memory.
 """
 
 import math
@@ -45,6 +46,8 @@ class BindBackoffPlugin:
         for task in session.snapshot.refused.values():
             if task.gang is not None:
                 self._by_gang.setdefault(task.gang, []).append(task.failed_binds)
+        for key in session.snapshot.refused_gangs & session.snapshot.gangs.keys():
+            self._by_gang.setdefault(key, []).append(session.snapshot.gangs[key].failed_binds)
 
     def gang_valid(self, session: Session, gang: GangState) -> Verdict:
         """Refuse a gang while it has to wait."""

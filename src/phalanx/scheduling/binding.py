@@ -15,17 +15,18 @@ A permit stage before the first bind, as Coscheduling has one, does not help her
 fails is the bind itself.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 import msgspec
 
 from phalanx.controllers.controller import Bind, Evict, Patch, RecordEvent
+from phalanx.controllers.objects import group_of
 from phalanx.dialects.bind_requests import FAILED_BINDS, failed_binds_document
 from phalanx.errors import ClusterError, Missing, Unreachable
 from phalanx.model.bind_request import remember
-from phalanx.model.kinds import POD, split_key
+from phalanx.model.kinds import POD, Document, kind_of, split_key
 from phalanx.model.task import FailedBind, GangKey, Task, TaskKey
 from phalanx.model.task_status import Status
 from phalanx.scheduling.cache import SchedulerCache
@@ -35,6 +36,8 @@ from phalanx.state.gang_state import GangState
 from phalanx.state.staleness import lacks
 
 BINDING_ERROR = "BindingError"
+FORGOTTEN_SECONDS = 1800.0
+"""After so long without another failure a group has forgotten the last one."""
 GONE = ("is being deleted", "not found")
 """What a refusal says when the pod is no more; its gang gets another one."""
 
@@ -95,8 +98,14 @@ class Binding:
                 refusal(task, problem, seconds)
             self._note_refusal(current, task, node, problem)
         current.unanswered -= 1
-        if not current.unanswered and current.refused:
+        if not current.unanswered:
+            self._end_round(current)
+
+    def _end_round(self, current: Round) -> None:
+        if current.refused:
             self._conclude(current)
+        elif current.landed and current.gang is not None:
+            self._clear(current.gang)
 
     # --- what was refused --------------------------------------------------------------------------------------------
 
@@ -117,6 +126,8 @@ class Binding:
             self._forget(task)
             self._remember(task, node, reason)
             self._record(task, f"binding to node {node} was refused: {reason}")
+        if current.gang is not None:
+            self._remember_in_group(current.gang, {node: reason for _, node, reason in current.refused.values()})
         if current.gang is None or not self._lacks(current.gang, counts_unplaced=current.counts_unplaced):
             return
         first, (_, _, reason) = next(iter(current.refused.items()))
@@ -149,6 +160,30 @@ class Binding:
         known = self._cache.cluster.state.task(task.key)
         if known is not None and known.uid == task.uid:
             self._cache.cluster.state.put_task(replace(known, failed_binds=remember(known.failed_binds, failure)))
+
+    def _remember_in_group(self, key: GangKey, reasons: Mapping[str, str]) -> None:
+        """Write on a group that binds of its pods failed: the pods may be made anew."""
+        gang, now = self._cache.cluster.state.gang(key), self._port.clock.now
+        if gang is None or (group := group_of(self._port.view, gang)) is None:
+            return
+        known = tuple(each for each in gang.failed_binds if now - each.latest < FORGOTTEN_SECONDS)
+        for node, reason in reasons.items():
+            known = remember(known, FailedBind(node, 1, now, reason))
+        text = msgspec.json.encode(failed_binds_document(known)).decode()
+        self._annotate(group, text)
+        self._cache.cluster.state.put_gang(replace(gang, failed_binds=known))
+
+    def _clear(self, key: GangKey) -> None:
+        """Let a gang that could be bound forget what failed before."""
+        gang = self._cache.cluster.state.gang(key)
+        if gang is not None and gang.failed_binds and (group := group_of(self._port.view, gang)) is not None:
+            self._annotate(group, None)
+            self._cache.cluster.state.put_gang(replace(gang, failed_binds=()))
+
+    def _annotate(self, group: Document, text: str | None) -> None:
+        meta = group["metadata"]
+        patch = {"metadata": {"annotations": {FAILED_BINDS: text}}}
+        self._port.send(Patch(kind_of(group), meta.get("namespace", ""), meta["name"], patch))
 
     def _record(self, task: Task, text: str) -> None:
         pod = self._port.view.find(POD, task.namespace, task.name)

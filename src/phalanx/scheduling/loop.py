@@ -9,13 +9,17 @@ people and controllers read. Nothing here waits for an answer: the next session 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 
+from phalanx.controllers.controller import Patch, RecordEvent
 from phalanx.controllers.objects import controller_of, group_of
 from phalanx.dialects.gates import GangGates
+from phalanx.errors import ClusterError
 from phalanx.explain.gang_status import is_admitted
 from phalanx.model.kinds import POD, split_key
 from phalanx.model.task import GangKey, TaskKey
 from phalanx.model.task_status import Status
+from phalanx.model.watch_event import WatchEvent
 from phalanx.plugins.bindbackoff import shortest_wait
 from phalanx.scheduling.bind_requests import BindRequester, request_writes
 from phalanx.scheduling.binding import Binding
@@ -24,7 +28,7 @@ from phalanx.scheduling.eviction import Evictor
 from phalanx.scheduling.failures import Failures
 from phalanx.scheduling.pod_conditions import PodConditions
 from phalanx.scheduling.pod_counts import PodCounts
-from phalanx.scheduling.port import ClusterPort, Report, Timer
+from phalanx.scheduling.port import ClusterPort, Effort, Report, Timer
 from phalanx.scheduling.shards import decide
 from phalanx.scheduling.status_writer import StatusWriter
 from phalanx.scheduling.timing import Stopwatch, Times
@@ -111,6 +115,7 @@ class SessionLoop:
     def start(self) -> None:
         """Hold sessions from now on, after the first change; another process may have written statuses before."""
         self._statuses.forget()
+        self._conditions.clear()
         self._is_running, self._due = True, NEVER
 
     def stop(self) -> None:
@@ -279,17 +284,40 @@ class SessionLoop:
         prepared = self._to_prepare(decisions, use)
         self.binding.start(decisions, prepared)
         for status in self._statuses.writes(snapshot, decisions):
-            self._port.send(status)
+            self._port.send(status, partial(self._status_answered, status), effort=Effort.JOINED)
         if use is not BinderUse.NOBODY:
             self._requester.start(request_writes(snapshot, decisions, prepared))
         if self._pace.writes_pod_conditions:
             conditions = self._conditions.setdefault(part.shard, PodConditions(self._port.view, self._failed_in_part))
-            for condition in conditions.writes(snapshot, decisions):
-                self._port.send(condition, is_note=True)
+            for uid, condition in conditions.writes(snapshot, decisions):
+                answered = partial(self._condition_answered, conditions, uid)
+                self._port.send(condition, answered, effort=Effort.JOINED, is_note=True)
+            self._plan_write(conditions.due, snapshot.now)
         if self._statuses.has_admitted:  # the next session builds on it
             self.wake(Urgency.SOON)
-        if self._statuses.due is not None and not self._pace.rests:
-            self._plan(self._clock.elapsed + self._statuses.due - snapshot.now)
+        self._plan_write(self._statuses.due, snapshot.now)
+
+    def _plan_write(self, due: float | None, now: float) -> None:
+        """Hold a session when something may be written that was held back."""
+        if due is not None and not self._pace.rests:
+            self._plan(self._clock.elapsed + due - now)
+
+    def _status_answered(self, write: Patch | RecordEvent, problem: ClusterError | None) -> None:
+        if self._statuses.answered(write, problem):
+            self._wake_later()
+
+    def _condition_answered(self, conditions: PodConditions, uid: str, problem: ClusterError | None) -> None:
+        if conditions.answered(uid, problem):
+            self._wake_later()
+
+    def noticed(self, event: WatchEvent) -> None:
+        """Look whether somebody has overwritten what sessions wrote."""
+        if event.kind is POD:
+            is_gone = any([conditions.noticed(event) for conditions in self._conditions.values()])
+        else:
+            is_gone = self._statuses.noticed(event)
+        if is_gone:
+            self._wake_later()
 
     def _to_prepare(self, decisions: Decisions, use: BinderUse) -> frozenset[TaskKey]:
         """Return the pods that a binder binds; a gang goes to it as a whole, so that one place judges whether it is whole."""

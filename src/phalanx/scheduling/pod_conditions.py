@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from phalanx.controllers.controller import Patch, View
 from phalanx.dialects.status import PodScheduledCondition
 from phalanx.dialects.traits import dialect_status
+from phalanx.errors import ClusterError
 from phalanx.explain.cause_key import CauseKey, cause_of_error, cause_of_text
 from phalanx.explain.quarantine import quarantine_condition
 from phalanx.model.conditions import IS_GATED, POD_SCHEDULED
@@ -13,6 +14,8 @@ from phalanx.model.kinds import POD, Document, split_key
 from phalanx.model.moment import moment_text
 from phalanx.model.task import TaskKey
 from phalanx.model.task_status import Status
+from phalanx.model.watch_event import DELETED, WatchEvent
+from phalanx.scheduling.refusals import Refusals
 from phalanx.session.decision import Decisions, Outcome
 from phalanx.state.gang_state import TaskState
 from phalanx.state.snapshot import Snapshot
@@ -50,26 +53,59 @@ class PodConditions:
         """Know nothing of what was said before; `failed` is called when the condition of a pod cannot be made."""
         self._view, self._failed = view, failed
         self._said: dict[str, _Said] = {}
-        """What each pod was told last, by uid."""
+        """What each pod was told last, by uid; what was refused or overwritten since is not in it."""
+        self._refusals = Refusals()
+        self.due: float | None = None
+        """When a condition of the last session that was refused before may be written."""
 
-    def writes(self, snapshot: Snapshot, decisions: Decisions) -> Iterator[Patch]:
-        """Yield the conditions that a session changes."""
-        names = snapshot.nodes.names
-        waiting = {}
+    def writes(self, snapshot: Snapshot, decisions: Decisions) -> Iterator[tuple[str, Patch]]:
+        """Yield the conditions that a session changes, each with the uid of its pod."""
+        names, self.due = snapshot.nodes.names, None
+        waiting = set[str]()
         for outcome, state in _waiting(snapshot, decisions):
             try:
                 condition = dialect_status(outcome.state.gang).pod_condition(state, names)
             except Exception as problem:  # the other pods get theirs
                 self._failed(problem)
                 continue
-            waiting[state.task.uid] = self._said.get(state.task.uid)
+            waiting.add(state.task.uid)
             new = _Said(condition, _cause(state, condition), outcome.now)
-            if condition.message and new.is_news(self._said.get(state.task.uid)):
-                waiting[state.task.uid] = new
+            if condition.message and new.is_news(self._said.get(state.task.uid)) and self._may_write(state.task.uid, outcome.now):
+                self._said[state.task.uid] = new  # before it is sent: the answer may come at once
                 yield from self._write(state, condition, outcome.now)
-        self._said = {uid: said for uid, said in waiting.items() if said is not None}
+        self._said = {uid: said for uid, said in self._said.items() if uid in waiting}
+        if self._refusals:
+            self._refusals.keep(waiting)
 
-    def _write(self, state: TaskState, condition: PodScheduledCondition, now: float) -> Iterator[Patch]:
+    def _may_write(self, uid: str, now: float) -> bool:
+        """Tell whether a pod may be told something, after what was refused before."""
+        until = self._refusals.until(uid)
+        if until > now:
+            self.due = min(until, self.due or until)
+        return until <= now
+
+    def answered(self, uid: str, problem: ClusterError | None) -> bool:
+        """Hear what became of the condition of a pod; tell whether it has to be written again, a while later."""
+        if problem is None:
+            self._refusals.clear(uid)
+        elif self._said.pop(uid, None) is not None:
+            self._refusals.note(uid, self._view.now)
+            return True
+        return False
+
+    def noticed(self, event: WatchEvent) -> bool:
+        """Hear of a pod; tell whether what it was told is there no more."""
+        uid = event.object["metadata"].get("uid", "")
+        said = self._said.get(uid)
+        if said is None or event.before is None or event.type == DELETED:
+            return False
+        was, now = _scheduled(event.before).get("message"), _scheduled(event.object).get("message")
+        if was != said.condition.message or now == was:
+            return False
+        del self._said[uid]
+        return True
+
+    def _write(self, state: TaskState, condition: PodScheduledCondition, now: float) -> Iterator[tuple[str, Patch]]:
         task = state.task
         pod = self._view.find(POD, task.namespace, task.name)
         old = _scheduled(pod) if pod is not None else {}
@@ -80,7 +116,7 @@ class PodConditions:
             "type": POD_SCHEDULED, "status": "False", "reason": condition.reason, "message": condition.message,
             "lastTransitionTime": since or moment_text(int(now)),
         }  # fmt: skip
-        yield Patch(POD, task.namespace, task.name, {"status": {"conditions": [new]}}, is_status=True)
+        yield task.uid, Patch(POD, task.namespace, task.name, {"status": {"conditions": [new]}}, is_status=True)
 
 
 class GatedConditions:

@@ -23,6 +23,7 @@ class Effort(Enum):
     """How long a write is tried that cannot be carried out at the moment."""
 
     USUAL = "a few times, for about a minute"
+    JOINED = "as usual; a patch goes together with others of the object that wait, and all of them get its answer"
     ONCE = "the first answer counts: a disruption budget that says no is left to the next session"
     ENDLESS = "as long as we may write: half of a gang would stay behind otherwise"
 

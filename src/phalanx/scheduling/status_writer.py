@@ -8,16 +8,20 @@ from phalanx.controllers.controller import Patch, RecordEvent, View
 from phalanx.controllers.objects import group_of
 from phalanx.dialects.status import GroupStatus
 from phalanx.dialects.traits import dialect_status
+from phalanx.errors import ClusterError
 from phalanx.explain.answer import group_status
 from phalanx.explain.cause_key import CauseKey, cause_of
 from phalanx.explain.no_effect import without_effect
 from phalanx.explain.quarantine import QUARANTINED, quarantine_condition
 from phalanx.model.conditions import POD_SCHEDULED, cleared
 from phalanx.model.gang import Condition, Gang
-from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document, split_key
+from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document, Kind, split_key
+from phalanx.model.merging import merged
 from phalanx.model.moment import moment_text
 from phalanx.model.task import GangKey
 from phalanx.model.task_status import Status
+from phalanx.model.watch_event import WatchEvent
+from phalanx.scheduling.refusals import Refusals
 from phalanx.session.decision import Decisions, Outcome
 from phalanx.state.snapshot import Snapshot
 
@@ -27,6 +31,8 @@ FORMER_CONDITION, FORMER_NOTE = "SetAside", "phalanx.dev/set-aside"
 """What version 0.1 wrote: removed where it is found."""
 WITHOUT_CONDITIONS = frozenset({"coscheduling", "koordinator"})
 UNSCHEDULABLE = "Unschedulable"
+MOST_GONE = 100
+Spot = tuple[Kind, str, str]
 TAKES_PART = Condition(QUARANTINED, "False")
 SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 600.0
 """Seconds for which a message stands before other numbers alone replace it: twice as long after each time."""
@@ -68,6 +74,10 @@ class StatusWriter:
         """Know nothing of what was written before; `failed` is called when the status of a gang cannot be made."""
         self._view, self._failed = view, failed
         self._written: dict[str, _Written] = {}
+        """By the uid of the gang; what was refused or overwritten since is not in it."""
+        self._refusals = Refusals()
+        self._places: dict[Spot, tuple[str, Document]] = {}
+        """Whose status an object holds, and what was last written there."""
         self._said: dict[str, Condition] = {}
         """What pods of gangs without an object say of it, by key."""
         self._noted: dict[GangKey, set[str]] = {}
@@ -80,6 +90,7 @@ class StatusWriter:
     def writes(self, snapshot: Snapshot, decisions: Decisions) -> Iterator[Patch | RecordEvent]:
         """Yield the outcome of a session; objects that are gone meanwhile are no fault."""
         self.has_admitted, self.due = False, None
+        self._drop_gone(snapshot)
         for outcome in decisions.outcomes:
             try:
                 found = [*self._group(snapshot, outcome), *_nominations(snapshot, outcome), *_stamps(outcome.state.gang, decisions)]
@@ -88,6 +99,14 @@ class StatusWriter:
             else:
                 yield from found
         yield from self._without_effect(snapshot, decisions)
+
+    def _drop_gone(self, snapshot: Snapshot) -> None:
+        """Forget gangs that are gone, now and then."""
+        if len(self._written) > 2 * len(snapshot.gangs) + MOST_GONE:
+            there = {gang.uid for gang in snapshot.gangs.values()}
+            self._written = {uid: written for uid, written in self._written.items() if uid in there}
+            self._places = {spot: found for spot, found in self._places.items() if found[0] in there}
+            self._refusals.keep(there)
 
     def _without_effect(self, snapshot: Snapshot, decisions: Decisions) -> Iterator[RecordEvent]:
         """Record once what has no effect in a group."""
@@ -100,7 +119,32 @@ class StatusWriter:
 
     def forget(self) -> None:
         """Know nothing of what was written before: somebody else may have written since."""
-        self._written, self._said, self._noted = {}, {}, {}
+        self._written, self._said, self._noted, self._places = {}, {}, {}, {}
+        self._refusals = Refusals()
+
+    def answered(self, write: Patch | RecordEvent, problem: ClusterError | None) -> bool:
+        """Hear what became of a write; tell whether it has to be made again, a while later."""
+        if not isinstance(write, Patch):
+            return False
+        uid, _ = self._places.get(_spot(write), ("", {}))
+        if problem is None:
+            self._refusals.clear(uid)
+            return False
+        if not self._written.pop(uid, None):
+            return False
+        self._refusals.note(uid, self._view.now)
+        return True
+
+    def noticed(self, event: WatchEvent) -> bool:
+        """Hear of a change; tell whether somebody has overwritten what was written, which has to be made again."""
+        meta = event.object["metadata"]
+        uid, status = self._places.get((event.kind, meta.get("namespace", ""), meta["name"]), ("", {}))
+        if not uid or event.before is None or event.before.get("status") == event.object.get("status"):
+            return False
+        was, still = (
+            merged(item.get("status") or {}, status) == (item.get("status") or {}) for item in (event.before, event.object)
+        )
+        return was and not still and self._written.pop(uid, None) is not None
 
     def _group(self, snapshot: Snapshot, outcome: Outcome) -> Iterator[Patch | RecordEvent]:
         gang, found = outcome.state.gang, quarantine_condition(outcome, snapshot)
@@ -111,6 +155,9 @@ class StatusWriter:
         before = None if last is None else last.status
         if before == status:
             return
+        if (rests_until := self._refusals.until(gang.uid)) > outcome.now:
+            self.due = min(rests_until, self.due or rests_until)
+            return
         now = _Written(status, cause_of(outcome, snapshot), outcome.now)
         if last is not None and now.moment < last.until and now.only_counts_anew(last):
             self.due = min(last.until, self.due or last.until)
@@ -120,6 +167,7 @@ class StatusWriter:
         note = _note(gang, found, before)
         for item in dialect_status(gang).writes(gang, status, outcome):
             place, texts = (item.namespace, item.name), {**item.annotations, **note}
+            self._places[item.kind, *place] = (gang.uid, item.status)
             yield Patch(item.kind, *place, {"status": item.status}, is_status=True)
             if texts:
                 yield Patch(item.kind, *place, {"metadata": {"annotations": texts}})
@@ -140,6 +188,10 @@ class StatusWriter:
                 yield Patch(POD, *split_key(task.key), {"status": {"conditions": [condition]}}, is_status=True)
                 if before.reason != now.reason:  # that there are fewer or more of them is not worth an event on each
                     yield from _recorded(pod, found)
+
+
+def _spot(write: Patch) -> Spot:
+    return write.kind, write.namespace, write.name
 
 
 def _recorded(about: Document | None, found: Condition | None) -> Iterator[Patch | RecordEvent]:

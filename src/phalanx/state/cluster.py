@@ -61,6 +61,7 @@ class ClusterState:
         self._affine: dict[TaskKey, Task] = {}
         self._reservations: dict[TaskKey, Task] = {}
         self._refused: dict[TaskKey, Task] = {}
+        self._refused_gangs: set[GangKey] = set()
         self._binds = BindRequests()
         self._books = NodeBooks()
         self._queue_totals = _QueueTotals()
@@ -159,6 +160,8 @@ class ClusterState:
         if gang.preferred_queue:
             self._gangs_by_preferred_queue.setdefault(gang.preferred_queue, set()).add(gang.key)
         self._gangs_by_class.setdefault(gang.priority_class, set()).add(gang.key)
+        if gang.failed_binds:
+            self._refused_gangs.add(gang.key)
         if gang.follows_pods:
             self._followers.add(gang.key)
         self._changed_gangs.add(gang.key)
@@ -170,6 +173,7 @@ class ClusterState:
             self._gangs_by_class[gang.priority_class].discard(key)
             self._gangs_by_preferred_queue.get(gang.preferred_queue, set()).discard(key)
             self._followers.discard(key)
+            self._refused_gangs.discard(key)
             self._changed_gangs.add(key)
 
     def queue(self, name: str) -> Queue | None:
@@ -311,6 +315,7 @@ class ClusterState:
             active=tuple(sorted(self._active)), hypernodes=self._tree, surroundings=self.surroundings,
             affine=dict(self._affine), bind_requests=dict(self._binds.by_key),
             lost_requests=self._binds.lost(self._tasks, self._nodes), refused=dict(self._refused),
+            refused_gangs=frozenset(self._refused_gangs),
             reservations=dict(self._reservations), holders=self._holders.table(),
         )  # fmt: skip
 

@@ -108,6 +108,8 @@ class Snapshot:
     """Bind requests that the binder will never carry out, each with what is wrong."""
     refused: Mapping[TaskKey, Task] = field(default_factory=dict)
     """Waiting tasks of which some binds failed."""
+    refused_gangs: frozenset[GangKey] = frozenset()
+    """Gangs that remember binds of members that failed, whether those are still there or not."""
     reservations: Mapping[TaskKey, Task] = field(default_factory=dict)
     """Reservation pods: tasks that hold a shared device for those who share it."""
     calm: frozenset[GangKey] = frozenset()

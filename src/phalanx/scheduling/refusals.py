@@ -1,0 +1,40 @@
+"""Writes that did not come through: each is made again, after a pause that doubles every time.
+
+What was written is remembered, so that it is not written again in every session. What the server refused, or never got, was not
+written: it is forgotten, and the next session that may do so writes it anew. Where the rights to write are missing that must not
+happen every second.
+"""
+
+from collections.abc import Container
+
+SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
+
+
+class Refusals:
+    """Knows until when each write rests."""
+
+    def __init__(self) -> None:
+        """Know of none."""
+        self._rests: dict[str, tuple[float, float]] = {}
+        """By what they are about: how long the pause is, and when it ends."""
+
+    def note(self, key: str, now: float) -> None:
+        """Let a write rest that failed."""
+        pause = min(2 * self._rests[key][0], LONGEST_PAUSE) if key in self._rests else SHORTEST_PAUSE
+        self._rests[key] = (pause, now + pause)
+
+    def clear(self, key: str) -> None:
+        """Forget failures: a write came through."""
+        self._rests.pop(key, None)
+
+    def until(self, key: str) -> float:
+        """Return when a write may be made; 0 if at any time."""
+        return self._rests[key][1] if key in self._rests else 0.0
+
+    def keep(self, keys: Container[str]) -> None:
+        """Forget all others."""
+        self._rests = {key: rest for key, rest in self._rests.items() if key in keys}
+
+    def __bool__(self) -> bool:
+        """Tell whether any are known."""
+        return bool(self._rests)
