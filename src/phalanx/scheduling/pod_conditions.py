@@ -89,7 +89,7 @@ class PodConditions:
         if problem is None:
             self._refusals.clear(uid)
         elif self._said.pop(uid, None) is not None:
-            self._refusals.note(uid, self._view.now)
+            self._refusals.note(uid, self._view.now, at_least=problem.retry_after)
             return True
         return False
 

@@ -18,10 +18,10 @@ class Refusals:
         self._rests: dict[str, tuple[float, float]] = {}
         """By what they are about: how long the pause is, and when it ends."""
 
-    def note(self, key: str, now: float) -> None:
-        """Let a write rest that failed."""
+    def note(self, key: str, now: float, *, at_least: float = 0.0) -> None:
+        """Let a write rest that failed; the server may ask for some seconds at least."""
         pause = min(2 * self._rests[key][0], LONGEST_PAUSE) if key in self._rests else SHORTEST_PAUSE
-        self._rests[key] = (pause, now + pause)
+        self._rests[key] = (pause, now + max(pause, at_least))
 
     def clear(self, key: str) -> None:
         """Forget failures: a write came through."""

@@ -132,7 +132,7 @@ class StatusWriter:
             return False
         if not self._written.pop(uid, None):
             return False
-        self._refusals.note(uid, self._view.now)
+        self._refusals.note(uid, self._view.now, at_least=problem.retry_after)
         return True
 
     def noticed(self, event: WatchEvent) -> bool:
