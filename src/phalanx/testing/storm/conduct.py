@@ -84,7 +84,9 @@ class Conduct(Witness):
     def watch(self, replica: Replica) -> None:
         """Look at a process from its beginning on."""
         live, wire = replica.live, replica.wire
-        assert live is not None and wire is not None and replica.process is not None
+        assert live is not None
+        assert wire is not None
+        assert replica.process is not None
         wire.witness, wire.identity = self, replica.process.name
         live.loop.decided.append(lambda snapshot, decisions: self._decide(live, decisions))
         live.loop.binding.rolled_back.append(self._rolled_back)
@@ -147,7 +149,7 @@ class Conduct(Witness):
         """Something went wrong on the wire."""
         if verb == "bind":
             self._failing.setdefault(about.removeprefix("pods "), self._clock())
-        if problem.retry_after:
+        if problem.retry_after and verb in ("bind", "evict"):  # patches of an object come from several who do not know each other
             self._not_before[wire.identity, verb, about] = self._clock() + HASTE * problem.retry_after
 
     def refused(self, wire: Wire, verb: str, about: str, problem: ClusterError) -> None:

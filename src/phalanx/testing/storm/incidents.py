@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from phalanx.errors import ClusterError
 from phalanx.live.election import LEASE
 from phalanx.model.kinds import kind_at
-from phalanx.testing.storm.plan import GROUPS, Incident
+from phalanx.testing.storm.plan import GROUPS, STORM_SECONDS, Incident
 from phalanx.testing.storm.replica import LEASE_SECONDS, Replica
 from phalanx.testing.storm.wire import Fault, Window
 from phalanx.testing.storm.workloads import NAMESPACE, Workload
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 QUEUE = kind_at("scheduling.volcano.sh", "queues")
 HALF, FOR_GOOD = 0.5, 1.0
+REFUSING_SECONDS = 60.0
+"""So long after the storm a node may still refuse."""
 GROUP_SECONDS = 40.0
 """For so long nobody knows for sure to which queue the pods of a group belong that was deleted by hand."""
 End = Callable[[], None] | None
@@ -137,6 +139,10 @@ def _delete_node(storm: "Storm", incident: Incident) -> End:
 def _refuse_binds(storm: "Storm", incident: Incident) -> End:
     name = _node(storm, incident)
     storm.nodes.refusing.add(name)
+    if incident.amount == FOR_GOOD:  # and in calm weather, too
+        until = max(STORM_SECONDS + REFUSING_SECONDS - storm.judge.clock(), 0.0)
+        asyncio.get_running_loop().call_later(until, storm.nodes.refusing.discard, name)
+        return None
     return lambda: storm.nodes.refusing.discard(name)
 
 

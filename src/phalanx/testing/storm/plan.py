@@ -19,6 +19,7 @@ ON_NODES = ("die", "drain", "cordon", "taint", "delete node", "refuse binds")
 ON_WORKLOADS = ("scale", "suspend", "fail", "delete pods", "delete object", "remove", "evict by hand", "priority")
 ON_CLUSTER = ("hide group", "take lease", "edit queue", "reload", "compact")
 
+LATENCIES, LAGS = (0.002, 0.02, 0.2), (0.0, 0.05, 0.5)
 LASTING = {"refuse binds": 2.0}
 """Incidents that last so many times longer than others."""
 
@@ -50,6 +51,10 @@ class Plan:
     orders: tuple[Order, ...]
     incidents: tuple[Incident, ...]
     profile: str = "phalanx"
+    latency: float = 0.002
+    """Seconds that a request takes each way."""
+    lag: float = 0.0
+    """Seconds by which watches are behind, at most."""
 
     def only(self, kept: frozenset[int]) -> "Plan":
         """Return the same storm with some of its incidents."""
@@ -63,7 +68,8 @@ def plan_of(seed: int, *, seconds: float = STORM_SECONDS) -> Plan:
     orders = [_order(chance, number, nodes, seconds) for number in range(chance.randint(3, 9))]
     orders += [_late_order(chance, len(orders) + number, nodes, seconds) for number in range(chance.randint(0, 3))]
     incidents = sorted((_incident(chance, seconds) for _ in range(chance.randint(3, 14))), key=lambda item: item.at)
-    return Plan(seed, chance.randint(1, 3), nodes, tuple(orders), tuple(incidents))
+    distance = {"latency": chance.choice(LATENCIES), "lag": chance.choice(LAGS)}
+    return Plan(seed, chance.randint(1, 3), nodes, tuple(orders), tuple(incidents), **distance)
 
 
 def _order(chance: Random, number: int, nodes: int, seconds: float) -> Order:

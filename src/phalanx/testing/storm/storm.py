@@ -121,8 +121,10 @@ class Storm:
             self.nodes.add(f"n{number}")
 
     def _started(self, replica: Replica) -> None:
-        live = replica.live
+        live, wire = replica.live, replica.wire
         assert live is not None
+        assert wire is not None
+        wire.be_far(self.plan.latency, self.plan.lag)
 
         def note(snapshot: Snapshot, decisions: Decisions) -> None:
             self.judge.decided(replica.name, decisions)

@@ -96,9 +96,15 @@ class Wire(MemoryClient):
         self._watches: list[Any] = []
         self.witness, self.identity = Witness(), ""
         """Who looks at what is sent, and whose connection this is."""
+        self.lag = 0.0
+        """Seconds by which watches are behind, at most."""
         self.faults = 0
         self.is_over = False
         """Nobody looks any more, and nothing is answered."""
+
+    def be_far(self, latency: float, lag: float) -> None:
+        """Let requests take so long each way, and watches be behind."""
+        self._latency, self.lag = latency, lag
 
     def close(self) -> None:
         """Hear nothing any more."""
@@ -218,6 +224,8 @@ class Wire(MemoryClient):
                 await self._spell(watch)
                 if self._server.epoch != epoch:
                     raise Unreachable("the server went away")
+                if self.lag and watch.has_news:
+                    await asyncio.sleep(self._chance.uniform(0.0, self.lag))
                 bell.clear()
                 found = [Change(event.type, _own(event.object)) for event in watch.take()]
                 if found:

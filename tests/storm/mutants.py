@@ -1,0 +1,59 @@
+"""Bugs to plant: mutations of our own code, each of one mechanism, that a storm has to find by itself.
+
+A planted bug is a function that patches; its docstring says what the code does wrong then. `breaks` names the invariants that it
+is to be found by, `needs` the incidents without which it does nothing: storms that have none of them are left out.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from inspect import cleandoc
+
+import pytest
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+PLANTED: dict[str, "Mutant"] = {}
+"""All of them, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A planted bug."""
+
+    name: str
+    breaks: frozenset[str]
+    needs: frozenset[str]
+    plant: Plant
+
+    @property
+    def mechanism(self) -> str:
+        """What the code does wrong."""
+        return cleandoc(self.plant.__doc__ or "").partition("\n")[0]
+
+    @contextmanager
+    def planted(self) -> Iterator[pytest.MonkeyPatch]:
+        """Let the bug be there for a while; who undoes the patch ends it before."""
+        with pytest.MonkeyPatch.context() as patch:
+            self.plant(patch)
+            yield patch
+
+
+def planted(name: str, *, breaks: str | tuple[str, ...], needs: tuple[str, ...] = ()) -> Callable[[Plant], Plant]:
+    """Add a bug to the list."""
+
+    def add(plant: Plant) -> Plant:
+        assert name not in PLANTED, f"{name} is planted twice"
+        broken = (breaks,) if isinstance(breaks, str) else breaks
+        PLANTED[name] = Mutant(name, frozenset(broken), frozenset(needs), plant)
+        return plant
+
+    return add
+
+
+def everything() -> dict[str, Mutant]:
+    """Return all planted bugs; importing their files lists them."""
+    from tests.storm import mutants_of_carrying_out, mutants_of_deciding, mutants_of_leading, mutants_of_watching
+
+    assert mutants_of_carrying_out, mutants_of_deciding
+    assert mutants_of_leading, mutants_of_watching
+    return PLANTED
