@@ -12,10 +12,11 @@ from phalanx.live.api_port import ApiPort
 from phalanx.live.outbox import Job, Outbox, Rank
 from phalanx.model.task import Task
 from phalanx.model.task_status import Status
+from phalanx.model.watch_event import WatchEvent
 from phalanx.plugins.bindbackoff import BindBackoffPlugin
 from phalanx.scheduling import status_writer
 from phalanx.scheduling.binding import Binding, Round
-from phalanx.scheduling.cache import AssumedPod, SchedulerCache
+from phalanx.scheduling.cache import AssumedPod, SchedulerCache, Urgency
 from phalanx.scheduling.eviction import Evictor
 from phalanx.scheduling.pod_conditions import PodConditions
 from phalanx.scheduling.status_writer import StatusWriter
@@ -52,7 +53,12 @@ def _assumption_outlives_pod(patch: pytest.MonkeyPatch) -> None:
     def fits(self: AssumedPod, task: Task) -> bool:
         return task.status is Status.PENDING if self.status is Status.BINDING else task.status is not Status.RELEASING
 
+    def notice(self: SchedulerCache, event: WatchEvent) -> Urgency:
+        self._enter(event)
+        return Urgency.SOON
+
     patch.setattr(AssumedPod, "fits", fits)
+    patch.setattr(SchedulerCache, "_notice_pod", notice)
 
 
 # --- binds and evictions -------------------------------------------------------------------------------------------------
@@ -84,7 +90,7 @@ def _lost_is_refused(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(api_port, "is_bound_to", lambda refusal, node: False)
 
 
-@planted("bind without uid", breaks="never decided", needs=("delete pods", "late", "refused"))
+@planted("bind without uid", breaks="never decided", needs=("twice", "late", "refused"))
 def _bind_without_uid(patch: pytest.MonkeyPatch) -> None:
     """A bind goes to whatever pod has the name by now."""
 
@@ -98,7 +104,7 @@ def _bind_without_uid(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ApiPort, "_bind", bind)
 
 
-@planted("eviction without uid", breaks="never decided")
+@planted("eviction without uid", breaks="never decided", needs=("twice", "late", "refused"))
 def _evict_without_uid(patch: pytest.MonkeyPatch) -> None:
     """An eviction goes to whatever pod has the name by now."""
 

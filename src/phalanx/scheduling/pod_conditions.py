@@ -1,10 +1,10 @@
 """The condition PodScheduled of pods that wait: written when its cause changes; a message that only counts anew, once an hour."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from phalanx.controllers.controller import Patch, View
-from phalanx.dialects.status import PodScheduledCondition
+from phalanx.dialects.status import PodScheduledCondition, error_text
 from phalanx.dialects.traits import dialect_status
 from phalanx.errors import ClusterError
 from phalanx.explain.cause_key import CauseKey, cause_of_error, cause_of_text
@@ -39,11 +39,23 @@ class _Said:
         if before is None or before.condition.reason != self.condition.reason:
             return True
         pause = BETWEEN_COUNTS_SECONDS if before.cause == self.cause else BETWEEN_CAUSES_SECONDS
-        return before.condition.message != self.condition.message and self.moment - before.moment >= pause
+        is_over = not 0.0 <= self.moment - before.moment < pause  # a clock that was set back tells nothing of what has passed
+        return before.condition.message != self.condition.message and is_over
 
 
 def _cause(state: TaskState, condition: PodScheduledCondition) -> CauseKey:
     return cause_of_error(state.error) if isinstance(state.error, FitError) else cause_of_text(condition.message)
+
+
+def _explained(state: TaskState, condition: PodScheduledCondition) -> tuple[PodScheduledCondition, CauseKey]:
+    """Return what a pod says, and why; one that no session came to says who of its gang has no place, instead of nothing at all."""
+    mates = () if condition.message else (mate for mate in state.gang.tasks if mate is not state and error_text(mate))
+    mate = next(iter(mates), None)
+    if mate is None:
+        return condition, _cause(state, condition)
+    text = f"waits with its gang, of which pod {mate.task.name} has no place: {error_text(mate)}"
+    condition = replace(condition, message=text)
+    return condition, _cause(mate, condition)
 
 
 class PodConditions:
@@ -64,12 +76,12 @@ class PodConditions:
         waiting = set[str]()
         for outcome, state in _waiting(snapshot, decisions):
             try:
-                condition = dialect_status(outcome.state.gang).pod_condition(state, names)
+                condition, cause = _explained(state, dialect_status(outcome.state.gang).pod_condition(state, names))
             except Exception as problem:  # the other pods get theirs
                 self._failed(problem)
                 continue
             waiting.add(state.task.uid)
-            new = _Said(condition, _cause(state, condition), outcome.now)
+            new = _Said(condition, cause, outcome.now)
             if condition.message and new.is_news(self._said.get(state.task.uid)) and self._may_write(state.task.uid, outcome.now):
                 self._said[state.task.uid] = new  # before it is sent: the answer may come at once
                 yield from self._write(state, condition, outcome.now)
@@ -79,7 +91,7 @@ class PodConditions:
 
     def _may_write(self, uid: str, now: float) -> bool:
         """Tell whether a pod may be told something, after what was refused before."""
-        until = self._refusals.until(uid)
+        until = self._refusals.until(uid, now)
         if until > now:
             self.due = min(until, self.due or until)
         return until <= now

@@ -20,7 +20,7 @@ from phalanx.testing.storm.invariants import holds_room, requests_of
 from phalanx.testing.storm.judge import Judge
 from phalanx.testing.storm.replica import LEASE_SECONDS, Replica
 from phalanx.testing.storm.wire import STORM, Wire, Witness
-from phalanx.testing.storm.workloads import NAMESPACE, VOLCANO, Workload
+from phalanx.testing.storm.workloads import JOB, NAMESPACE, VOLCANO, Workload
 
 GPU = "nvidia.com/gpu"
 LAG_SECONDS = 5.0
@@ -33,7 +33,8 @@ PATIENCE_SECONDS = 55.0
 """A server that fails for a shorter time has refused nothing."""
 ROUND_SECONDS, MOST_ROUNDS, ROUNDS_SECONDS = 0.5, 10, 60.0
 """How often a gang may be refused in a minute: waits of 1, 2, 4, 8, 16 and 32 s allow seven times."""
-MOST_FORBIDDEN, FORBIDDEN_SECONDS = 8, 30.0
+MOST_FORBIDDEN, FORBIDDEN_SECONDS = 20, 30.0
+"""How often one request may be made in vain: what it is about may change, and each change is a reason to try."""
 HASTE = 0.7
 """Who waits for a smaller part of what the server asked for has not waited."""
 SCALED_SECONDS = 40.0
@@ -117,7 +118,7 @@ class Conduct(Witness):
         if workload is None:
             return
         is_settled = self._clock() - workload.changed_at > SCALED_SECONDS
-        if is_settled and len(self._gangs[app].held) >= workload.minimum:
+        if is_settled and len(self._gangs[app].held) >= _minimum(workload):
             self._judge.accuse("killed a healthy gang", f"gang {app} is whole, and {text}")
         culprit = text.partition(": pod ")[2].partition(" of its gang")[0]
         if STORM in text and self._clock() - self._failing.get(culprit, 0.0) < PATIENCE_SECONDS:
@@ -205,7 +206,7 @@ class Conduct(Witness):
         elif uid not in gang.held:
             gang.held[uid] = now
             self._cards[_queue(workload)][uid] = requests_of(pod).get(GPU, 0.0)
-            if len(gang.held) >= workload.minimum:
+            if len(gang.held) >= _minimum(workload):
                 gang.whole_at = now
             if not ((event.before or {}).get("spec") or {}).get("nodeName"):
                 self._hear_bind(pod, _queue(workload))
@@ -251,12 +252,17 @@ class Conduct(Witness):
     def _judge_round(self, moment: float, app: str) -> None:
         """Look whether what landed of a gang is still there, although another bind of it was refused."""
         gang, workload = self._gangs[app], self._workloads().get(app)
-        if workload is None or not len(gang.held) < workload.minimum:
+        if workload is None or not len(gang.held) < _minimum(workload):
             return
         left = [uid for uid, since in gang.held.items() if moment - ROLL_BACK_SECONDS < since <= moment + LAG_SECONDS]
         if left and workload.changed_at < moment - SCALED_SECONDS:
-            text = f"{len(left)} of {workload.minimum} members are there {ROLL_BACK_SECONDS:g} s after a bind was refused"
+            text = f"{len(left)} of {_minimum(workload)} members are there {ROLL_BACK_SECONDS:g} s after a bind was refused"
             self._judge.accuse("half-started", f"gang {app}: {text}")
+
+
+def _minimum(workload: Workload) -> int:
+    """Return how many members start together; the pods of a Job start alone."""
+    return 1 if workload.order.dialect == JOB else workload.minimum
 
 
 def _queue(workload: Workload) -> str:

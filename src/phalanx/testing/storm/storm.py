@@ -199,6 +199,8 @@ class Storm:
     async def _quiet(self, seconds: float) -> None:
         until = self.judge.clock() + seconds
         while self.judge.clock() < until and not self._is_over():
+            for replica in self.replicas:  # one may have been told to stop while it was frozen
+                replica.start()
             self._tick()
             await asyncio.sleep(2 * STEP_SECONDS)
 

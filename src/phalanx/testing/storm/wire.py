@@ -11,6 +11,7 @@ from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -24,6 +25,8 @@ from phalanx.testing.storm.server import Server
 
 TIMEOUT_SECONDS = 30.0
 """For so long a client waits for an answer."""
+LATEST_SECONDS = 10.0
+"""So long after the first time a request may take effect a second time."""
 STORM = "the storm: "
 """How everything begins that goes wrong on the wire, and that no server said."""
 WATCHED_FOR_SECONDS = 2.0
@@ -148,7 +151,9 @@ class Wire(MemoryClient):
             self.witness.refused(self, verb, about, no)
             await asyncio.sleep(self._latency)
             raise no
-        return _own(await self._carried(answer, fault, lambda no: self.witness.refused(self, verb, about, no)))
+        is_late_twice = verb in ("bind", "evict")
+        note = partial(self.witness.refused, self, verb, about)
+        return _own(await self._carried(answer, fault, note, is_late_twice=is_late_twice))
 
     def _fault_of(self, verb: str, about: str, *, is_write: bool, is_lease: bool) -> Fault | None:
         if is_lease:
@@ -178,17 +183,24 @@ class Wire(MemoryClient):
         await self._ask("evict", f"pods {name}", act, is_write=True)
 
     async def _carried(
-        self, answer: Callable[[], Any], fault: Fault | None, refused: Callable[[ClusterError], None]
+        self, answer: Callable[[], Any], fault: Fault | None, refused: Callable[[ClusterError], None], *, is_late_twice: bool
     ) -> Any:  # Any: per request
         """Let the server do something, and wait for its answer; both happen whatever becomes of this process."""
         loop, late = asyncio.get_running_loop(), self._chance.uniform(0.0, 5.0) if fault is Fault.LATE else 0.0
         told: asyncio.Future[Any] = loop.create_future()
 
+        def again() -> Any:  # Any: see above
+            """Do it once more; what binds or evicts, which pods of other times must not suffer from, a while later."""
+            if not is_late_twice:
+                return answer()
+            loop.call_later(self._chance.uniform(0.0, LATEST_SECONDS), _try, answer, context=self._outside)
+            return None
+
         def act() -> None:
             try:
                 found = answer()
                 if fault is Fault.TWICE:
-                    found = answer()
+                    found = again()
             except ClusterError as problem:
                 if fault is not Fault.TWICE:
                     refused(problem)
@@ -270,6 +282,11 @@ class Wire(MemoryClient):
         if fault is Fault.SILENT:
             until = max(window.until for window in self.windows if window.fault is Fault.SILENT)
             await asyncio.sleep(max(until - asyncio.get_running_loop().time(), 0.0))
+
+
+def _try(answer: Callable[[], Any]) -> None:
+    with suppress(ClusterError):
+        answer()
 
 
 def _own(answer: Any) -> Any:  # Any: per request
