@@ -14,7 +14,7 @@ EXACT := src/phalanx/model/*,src/phalanx/placement/*,src/phalanx/state/*,src/pha
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check $(CHECKS) docs controlplane conformance browser fuzz bench changelog dist clean
+.PHONY: help demo test check $(CHECKS) docs controlplane conformance browser fuzz storm planted bench changelog dist clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r name text; do printf '%-20s %s\n' "$$name" "$$text"; done
@@ -77,6 +77,12 @@ browser: $(TOOLS)  ## Look at our pages with a real Chromium, which is installed
 
 fuzz: $(TOOLS)  ## Try the properties on examples that no run had before
 	PHALANX_FUZZ=1 $(BIN)/pytest --numprocesses $(TEST_WORKERS) tests/properties
+
+storm: $(RUNTIME)  ## Play 2,000 storms in virtual time, in which everything goes wrong
+	@$(BIN)/phalanx test storm --seeds 1..2000 --processes 2
+
+planted: $(TOOLS)  ## Plant bugs in our own code and see that storms find each of them
+	@$(BIN)/python -m tests.storm.planted
 
 bench: $(RUNTIME)  ## Measure how fast sessions are decided on this machine
 	@$(BIN)/phalanx bench

@@ -14,7 +14,7 @@ from phalanx.model.task import Task
 from phalanx.model.task_status import Status
 from phalanx.model.watch_event import WatchEvent
 from phalanx.plugins.bindbackoff import BindBackoffPlugin
-from phalanx.scheduling import status_writer
+from phalanx.scheduling import pod_conditions, status_writer
 from phalanx.scheduling.binding import Binding, Round
 from phalanx.scheduling.cache import AssumedPod, SchedulerCache, Urgency
 from phalanx.scheduling.eviction import Evictor
@@ -90,7 +90,7 @@ def _lost_is_refused(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(api_port, "is_bound_to", lambda refusal, node: False)
 
 
-@planted("bind without uid", breaks="never decided", needs=("twice", "late", "refused"))
+@planted("bind without uid", breaks="never decided", needs=("twice", "late", "refused", "cut off"))
 def _bind_without_uid(patch: pytest.MonkeyPatch) -> None:
     """A bind goes to whatever pod has the name by now."""
 
@@ -104,7 +104,7 @@ def _bind_without_uid(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ApiPort, "_bind", bind)
 
 
-@planted("eviction without uid", breaks="never decided", needs=("twice", "late", "refused"))
+@planted("eviction without uid", breaks="never decided", needs=("twice", "late", "refused", "cut off"))
 def _evict_without_uid(patch: pytest.MonkeyPatch) -> None:
     """An eviction goes to whatever pod has the name by now."""
 
@@ -128,13 +128,13 @@ def _refused_evictions_stay(patch: pytest.MonkeyPatch) -> None:
 # --- retries -------------------------------------------------------------------------------------------------------------
 
 
-@planted("retries removed", breaks=(*WAITS, "killed a healthy gang"), needs=("refused", "lost", "late"))
+@planted("retries removed", breaks=(*WAITS, "killed a healthy gang"), needs=("refused", "cut off", "lost", "late"))
 def _no_retries(patch: pytest.MonkeyPatch) -> None:
     """What the server could not take is not sent again."""
     patch.setattr(outbox, "_may_pass", lambda problem, job: False)
 
 
-@planted("V6: 500 taken for a refusal", breaks="killed a healthy gang", needs=("refused",))
+@planted("V6: 500 taken for a refusal", breaks="killed a healthy gang", needs=("refused", "cut off"))
 def _failure_is_refusal(patch: pytest.MonkeyPatch) -> None:
     """A bind or an eviction that the server fails at once counts as refused."""
     may_pass = outbox._may_pass
@@ -146,7 +146,7 @@ def _failure_is_refusal(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(outbox, "_may_pass", gives_up)
 
 
-@planted("Retry-After ignored", breaks="in haste", needs=("refused",))
+@planted("V8: Retry-After ignored", breaks="in haste", needs=("refused", "cut off"))
 def _in_haste(patch: pytest.MonkeyPatch) -> None:
     """A server that asks to wait is asked again when we like."""
     later = Outbox._later
@@ -185,16 +185,35 @@ def _forgetful_group(patch: pytest.MonkeyPatch) -> None:
 # --- what is written about gangs -----------------------------------------------------------------------------------------
 
 
-@planted("V5: status noted before it is written", breaks="untrue status", needs=("refused", "conflict", "forbidden"))
+@planted("V5: status noted before it is written", breaks="untrue status", needs=("refused", "cut off", "conflict", "forbidden"))
 def _noted_too_early(patch: pytest.MonkeyPatch) -> None:
     """A status that was refused counts as written."""
     patch.setattr(StatusWriter, "answered", lambda self, write, problem: False)
 
 
-@planted("condition noted before it is written", breaks="no reason", needs=("refused", "conflict", "forbidden"))
+@planted("condition noted before it is written", breaks="no reason", needs=("refused", "cut off", "conflict", "forbidden"))
 def _condition_noted_too_early(patch: pytest.MonkeyPatch) -> None:
     """A condition of a pod that was refused counts as written."""
     patch.setattr(PodConditions, "answered", lambda self, uid, problem: False)
+
+
+@planted("V8: untried pods say nothing", breaks="no reason")
+def _untried_say_nothing(patch: pytest.MonkeyPatch) -> None:
+    """Of a gang only the first pod without a place says why it waits."""
+    patch.setattr(pod_conditions, "_explained", lambda state, condition: (condition, pod_conditions._cause(state, condition)))
+
+
+@planted("V8: a clock set back holds messages back", breaks=("not at rest", "untrue status", "no reason"), needs=("clock",))
+def _clock_holds_back(patch: pytest.MonkeyPatch) -> None:
+    """Pauses between messages are measured by a clock that may be set back."""
+
+    def is_news(self: Any, before: Any) -> bool:
+        if before is None or before.condition.reason != self.condition.reason:
+            return True
+        pause = 3600.0 if before.cause == self.cause else 30.0
+        return bool(before.condition.message != self.condition.message and self.moment - before.moment >= pause)
+
+    patch.setattr(pod_conditions._Said, "is_news", is_news)
 
 
 @planted("preemptor not nominated", breaks="evicted in vain")

@@ -5,14 +5,14 @@ after its lease, a gang that is killed though it was whole and starts again, a r
 here, when they happen.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from phalanx.errors import ClusterError, Forbidden
 from phalanx.live.app import Live
 from phalanx.live.election import LEASE
-from phalanx.model.kinds import NODE, POD, Document
+from phalanx.model.kinds import NODE, POD, Document, split_key
 from phalanx.model.task import Task
 from phalanx.model.watch_event import DELETED, WatchEvent
 from phalanx.session.decision import Decisions, Eviction
@@ -75,6 +75,10 @@ class Conduct(Witness):
         self._decided: set[tuple[str, str]] = set()
         self._doomed: set[str] = set()
         self._rounds: list[tuple[float, str, str]] = []
+        self._terms: Counter[str] = Counter()
+        """How often each process began to lead."""
+        self._term_of: dict[tuple[str, str], int] = {}
+        """In which term a process last decided something of a pod."""
         self._failing: dict[str, float] = {}
         """Pods whose binds fail without being refused, and since when."""
         self._not_before: dict[tuple[str, str, str], float] = {}
@@ -89,11 +93,18 @@ class Conduct(Witness):
         assert wire is not None
         assert replica.process is not None
         wire.witness, wire.identity = self, replica.process.name
-        live.loop.decided.append(lambda snapshot, decisions: self._decide(live, decisions))
-        live.loop.binding.rolled_back.append(self._rolled_back)
+        who = replica.process.name
+        live.loop.decided.append(lambda snapshot, decisions: self._decide(who, live, decisions))
+        live.loop.binding.rolled_back.append(lambda task, text: self._rolled_back(who, task, text))
 
-    def _decide(self, live: Live, decisions: Decisions) -> None:
+    def begins_term(self, who: str) -> None:
+        """A process begins to lead: what it decided before is void."""
+        self._terms[who] += 1
+
+    def _decide(self, who: str, live: Live, decisions: Decisions) -> None:
         state = live.cache.cluster.state
+        for key in (*decisions.binds, *decisions.evictions):
+            self._term_of[who, f"pods {split_key(key)[1]}"] = self._terms[who]
         placed = [task for key in (*decisions.binds, *decisions.pipelined) if (task := state.task(key)) is not None]
         self._decided.update((task.uid, decisions.binds[task.key]) for task in placed if task.key in decisions.binds)
         served = {name for task in placed for name in (task.gang, task.key)}
@@ -111,8 +122,9 @@ class Conduct(Witness):
         if eviction.action == "heal" and "what is left of gang" in eviction.message and gang.whole_at > gang.lost_at and was_part:
             self._judge.accuse("killed a healthy gang", f"gang {app} has lost nobody: {eviction.message}")
 
-    def _rolled_back(self, task: Task, text: str) -> None:
+    def _rolled_back(self, who: str, task: Task, text: str) -> None:
         self._doomed.add(task.uid)
+        self._term_of[who, f"pods {task.name}"] = self._terms[who]
         app = self._app(task)
         workload = self._workloads().get(app)
         if workload is None:
@@ -143,6 +155,8 @@ class Conduct(Witness):
             self._judge.accuse("wrote without the lease", f"{who} writes, and {holder or 'nobody'} holds the lease")
         elif now > self.lease_excused_until and now - self._renewed > LEASE_SECONDS:
             self._judge.accuse("wrote without the lease", f"{who} writes after its lease has run out")
+        if verb in ("bind", "evict") and self._term_of.get((who, about), self._terms[who]) < self._terms[who]:
+            self._judge.accuse("wrote for a past term", f"{who} sends {verb} {about}, which it decided before it led again")
         if now < self._not_before.pop((who, verb, about), 0.0):
             self._judge.accuse("in haste", f"{verb} {about} is sent again sooner than the server asked for")
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 QUEUE = kind_at("scheduling.volcano.sh", "queues")
 HALF, FOR_GOOD = 0.5, 1.0
+HEIR_SECONDS = 5.0
+"""After so long a leader whose followers hear nothing dies."""
 REFUSING_SECONDS = 60.0
 """So long after the storm a node may still refuse."""
 GROUP_SECONDS = 40.0
@@ -70,6 +72,27 @@ def _freeze(storm: "Storm", incident: Incident) -> End:
     replica.freeze()
     storm.excuse(incident.seconds + 1.0)
     return replica.thaw
+
+
+def _cut_off(storm: "Storm", incident: Incident) -> End:
+    """Let nothing that a process sends get through, while there is something to send."""
+    replica, until = _replica(storm, incident), asyncio.get_running_loop().time() + incident.seconds
+    for fault in (Fault.REFUSED, Fault.LEASE):
+        storm.weather(replica, Window(fault, 1.0, until))
+    storm.hurry_next()
+    return None
+
+
+def _deaf_heir(storm: "Storm", incident: Incident) -> End:
+    """Let those who do not lead hear nothing, and then kill the leader, after it has bound something."""
+    loop, leader = asyncio.get_running_loop(), next((replica for replica in storm.replicas if replica.is_leader), None)
+    for replica in storm.replicas:
+        if replica is not leader:
+            storm.weather(replica, Window(Fault.SILENT, 1.0, loop.time() + HEIR_SECONDS + incident.seconds))
+    storm.hurry_next()
+    if leader is not None and len(storm.replicas) > 1:
+        loop.call_later(HEIR_SECONDS, leader.kill)
+    return leader.start if leader is not None else None
 
 
 def _clock(storm: "Storm", incident: Incident) -> End:
@@ -133,7 +156,7 @@ def _end_of(storm: "Storm", incident: Incident, name: str) -> End:
 def _delete_node(storm: "Storm", incident: Incident) -> End:
     name = _node(storm, incident)
     storm.nodes.delete(name)
-    return lambda: storm.nodes.come_back(name)
+    return _end_of(storm, incident, name)
 
 
 def _refuse_binds(storm: "Storm", incident: Incident) -> End:
@@ -243,6 +266,7 @@ def _restore(storm: "Storm", incident: Incident) -> End:
 
 ACTIONS: dict[str, Callable[["Storm", Incident], End]] = {
     "kill": _kill, "freeze": _freeze, "stop": _stop, "clock": _clock, "crash at write": _crash_at_write,
+    "cut off": _cut_off, "deaf heir": _deaf_heir,
     "die": _die, "drain": _drain, "cordon": _cordon, "taint": _taint, "delete node": _delete_node, "refuse binds": _refuse_binds,
     "scale": _scale, "suspend": _suspend, "fail": _fail, "delete pods": _delete_pods, "delete object": _delete_object,
     "remove": _remove, "evict by hand": _evict_by_hand, "priority": _priority, "hide group": _hide_group,

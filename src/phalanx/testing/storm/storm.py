@@ -134,6 +134,8 @@ class Storm:
 
     def _complain(self, who: str, text: str) -> None:
         self.judge.say(f"{who}: {text}")
+        if text == f"{who} leads":
+            self.conduct.begins_term(who)
         if FAULTY in text:
             self.judge.accuse("failed", f"{who.partition('.')[0]}: {text}")
 
@@ -147,6 +149,13 @@ class Storm:
     def excuse(self, seconds: float) -> None:
         """Let nodes hold too much for a while: nobody can call back what is on the wire, nor be in two heads."""
         self.judge.excused_until = max(self.judge.excused_until, self.judge.clock() + seconds)
+
+    def hurry_next(self) -> None:
+        """Let the next one who wants to run something come at once."""
+        now = self.judge.clock()
+        following = min((item for item in self.workloads if item.begins_at > now), key=lambda item: item.begins_at, default=None)
+        if following is not None and following.begins_at < STORM_SECONDS:
+            following.begins_at = now + 2 * STEP_SECONDS
 
     def profile_again(self) -> Profile:
         """Return the configuration, read again."""

@@ -25,6 +25,7 @@ from phalanx.testing.storm.server import Server
 
 TIMEOUT_SECONDS = 30.0
 """For so long a client waits for an answer."""
+LONGEST_BEHIND_SECONDS = 3.0
 LATEST_SECONDS = 10.0
 """So long after the first time a request may take effect a second time."""
 STORM = "the storm: "
@@ -241,8 +242,9 @@ class Wire(MemoryClient):
                 bell.clear()
                 found = [Change(event.type, _own(event.object)) for event in watch.take()]
                 if found:
-                    if self._drawn(Fault.REPEATED):
-                        found = [*latest, *found]
+                    if latest and self._drawn(Fault.REPEATED):
+                        yield latest  # the watch begins anew from an earlier version, and is behind for a while
+                        await asyncio.sleep(self._chance.uniform(0.0, LONGEST_BEHIND_SECONDS))
                     latest, heard = [Change(item.type, _own(item.object)) for item in found[-3:]], loop.time()
                     yield found
                 elif loop.time() - heard >= BETWEEN_BOOKMARKS_SECONDS:

@@ -44,6 +44,7 @@ class Workload:
     def __init__(self, order: Order, store: MemoryStore, clock: Callable[[], float]) -> None:
         """Begin when the order says."""
         self.order, self._store, self._clock = order, store, clock
+        self.begins_at = order.at
         self.size = self.minimum = order.size
         self.is_suspended = self.is_gone = False
         self._number = 0
@@ -74,7 +75,7 @@ class Workload:
 
     def tick(self) -> None:
         """Do what is due; a refusal of the server is no fault, it is tried again."""
-        if self.is_gone or self._clock() < self.order.at:
+        if self.is_gone or self._clock() < self.begins_at:
             return
         with suppress(ClusterError):
             if self._done_at is not None:
