@@ -34,7 +34,7 @@ def _minimum_ignored(patch: pytest.MonkeyPatch) -> None:
 @planted("queue limit ignored", breaks="queue limit")
 def _limit_ignored(patch: pytest.MonkeyPatch) -> None:
     """A queue takes what it can get, whatever its capability says."""
-    bounded = capacity.bounded
+    bounded = vars(capacity)["bounded"]
 
     def unbounded(amounts: Mapping[str, int], space: ResourceSpace, **more: bool) -> Any:
         return bounded({}, space, **more)

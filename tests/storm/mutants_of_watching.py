@@ -15,8 +15,10 @@ from phalanx.store.kube.mirror import Mirror
 from phalanx.store.kube.reflector import Reflector
 from tests.storm.mutants import planted
 
-STALE = ("could start", "over-commitment", "no reason", "untrue status", "half-started", "not at rest", "failed", "unfit node")
-STALE += ("evicted in vain", "queue limit", "killed a healthy gang")
+STALE = (
+    "could start", "over-commitment", "no reason", "untrue status", "half-started", "not at rest", "failed", "unfit node",
+    "evicted in vain", "queue limit", "killed a healthy gang",
+)  # fmt: skip
 """What comes of deciding on a picture that is not true."""
 EVERY = 7
 

@@ -1,6 +1,7 @@
 """Storms that found something, kept as they were: a plan drawn from the same seed changes when drawing does, these do not.
 
-``python -m tests.storm.seeds SEED [INCIDENTS] WHAT`` prints an entry for `seeds.toml`.
+``python -m tests.storm.seeds SEED INCIDENTS WHAT BEFORE`` prints an entry for `seeds.toml`, such as ``131 0,4 'pods said nothing'
+'V8: untried pods say nothing'``; the last is the planted bug that is the code before the mend.
 """
 
 import sys
@@ -20,21 +21,24 @@ class Finding:
     """A storm, and what it found when it was played for the first time."""
 
     found: str
+    before: str
+    """The planted bug that is the code before it was mended."""
     plan: Plan
 
 
 def findings() -> list[Finding]:
     """Return all of them."""
     entries = tomllib.loads(FILE.read_text())["storm"]
-    return [Finding(entry["found"], msgspec.json.decode(entry["plan"], type=Plan)) for entry in entries]
+    return [Finding(entry["found"], entry["before"], msgspec.json.decode(entry["plan"], type=Plan)) for entry in entries]
 
 
-def entry(seed: int, kept: frozenset[int] | None, found: str) -> str:
+def entry(plan: Plan, found: str, before: str) -> str:
     """Return a storm as the file has it."""
-    plan = plan_of(seed) if kept is None else plan_of(seed).only(kept)
-    return f"[[storm]]\nfound = {msgspec.json.encode(found).decode()}\nplan = '''{msgspec.json.encode(plan).decode()}'''\n"
+    texts = {"found": found, "before": before}
+    lines = [f"{name} = {msgspec.json.encode(text).decode()}" for name, text in texts.items()]
+    return "\n".join(("[[storm]]", *lines, f"plan = '''{msgspec.json.encode(plan).decode()}'''", ""))
 
 
 if __name__ == "__main__":
-    numbers = frozenset(map(int, filter(None, sys.argv[2].split(",")))) if len(sys.argv) > 3 else None
-    print(entry(int(sys.argv[1]), numbers, sys.argv[-1]))
+    seed, numbers, what, planted = sys.argv[1:]
+    print(entry(plan_of(int(seed)).only(frozenset(map(int, numbers.split(",")))), what, planted))

@@ -53,3 +53,5 @@ def test_there_are_bugs_enough_to_plant() -> None:
 def test_what_a_storm_found_is_mended(finding: Finding) -> None:
     outcome = play(finding.plan)
     assert outcome.violations == (), "\n".join(outcome.lines)
+    mutant = everything()[finding.before]
+    assert breaks(mutant, play_planted(mutant, finding.plan)), "the storm does not tell the code from what it was before"

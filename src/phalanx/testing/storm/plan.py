@@ -68,8 +68,8 @@ def plan_of(seed: int, *, seconds: float = STORM_SECONDS) -> Plan:
     orders = [_order(chance, number, nodes, seconds) for number in range(chance.randint(3, 9))]
     orders += [_late_order(chance, len(orders) + number, nodes, seconds) for number in range(chance.randint(0, 3))]
     incidents = sorted((_incident(chance, seconds) for _ in range(chance.randint(3, 14))), key=lambda item: item.at)
-    distance = {"latency": chance.choice(LATENCIES), "lag": chance.choice(LAGS)}
-    return Plan(seed, chance.randint(1, 3), nodes, tuple(orders), tuple(incidents), **distance)
+    latency, lag = chance.choice(LATENCIES), chance.choice(LAGS)
+    return Plan(seed, chance.randint(1, 3), nodes, tuple(orders), tuple(incidents), latency=latency, lag=lag)
 
 
 def _order(chance: Random, number: int, nodes: int, seconds: float) -> Order:
