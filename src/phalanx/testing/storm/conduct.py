@@ -31,7 +31,7 @@ ROLL_BACK_SECONDS = 15.0
 """After a bind was refused, the rest of its gang is gone by then, or the gang is whole."""
 PATIENCE_SECONDS = 55.0
 """A server that fails for a shorter time has refused nothing."""
-ROUND_SECONDS, MOST_ROUNDS, ROUNDS_SECONDS = 0.5, 10, 60.0
+ROUND_SECONDS, MOST_ROUNDS, ROUNDS_SECONDS = 0.5, 8, 60.0
 """How often a gang may be refused in a minute: waits of 1, 2, 4, 8, 16 and 32 s allow seven times."""
 MOST_FORBIDDEN, FORBIDDEN_SECONDS = 20, 30.0
 """How often one request may be made in vain: what it is about may change, and each change is a reason to try."""
@@ -53,7 +53,6 @@ class _Gang:
     """When it last got the last of the members that it needs."""
     lost_at: float = -1.0
     """When it last lost one."""
-    refused: list[float] = field(default_factory=list)
 
 
 class Conduct(Witness):
@@ -75,6 +74,8 @@ class Conduct(Witness):
         self._decided: set[tuple[str, str]] = set()
         self._doomed: set[str] = set()
         self._rounds: list[tuple[float, str, str]] = []
+        self._refusals: dict[str, list[float]] = defaultdict(list)
+        """When gangs were refused, by name; pods that start alone, each by its own."""
         self._terms: Counter[str] = Counter()
         """How often each process began to lead."""
         self._term_of: dict[tuple[str, str], int] = {}
@@ -176,15 +177,20 @@ class Conduct(Witness):
             if len(times) > MOST_FORBIDDEN:
                 self._judge.accuse("no back-off", f"{verb} {about} is sent again and again, though it is forbidden")
         if verb == "bind" and not any(word in str(problem).lower() for word in ALREADY):
-            self._refuse_bind(wire.identity, self._app_of(about.removeprefix("pods ")), now)
+            self._refuse_bind(wire.identity, about.removeprefix("pods "), now)
 
-    def _refuse_bind(self, who: str, app: str, now: float) -> None:
-        gang = self._gangs[app]
-        if not gang.refused or now - gang.refused[-1] > ROUND_SECONDS:
-            gang.refused = [*(moment for moment in gang.refused if now - moment < ROUNDS_SECONDS), now]
+    def _refuse_bind(self, who: str, name: str, now: float) -> None:
+        app = self._app_of(name)
+        workload = self._workloads().get(app)
+        if workload is None:
+            return
+        key = app if _minimum(workload) > 1 else name
+        rounds = self._refusals[key]
+        if not rounds or now - rounds[-1] > ROUND_SECONDS:
+            rounds[:] = [*(moment for moment in rounds if now - moment < ROUNDS_SECONDS), now]
             self._rounds.append((now, who, app))
-        if len(gang.refused) > MOST_ROUNDS:
-            self._judge.accuse("no back-off", f"gang {app} was refused more than {MOST_ROUNDS} times in {ROUNDS_SECONDS:g} s")
+        if len(rounds) > MOST_ROUNDS:
+            self._judge.accuse("no back-off", f"{key} was refused more than {MOST_ROUNDS} times in {ROUNDS_SECONDS:g} s")
 
     def evicted(self, pod: Document) -> None:
         """A pod is asked to go: somebody must have decided that of this one, and not of one of the same name."""

@@ -20,6 +20,7 @@ QUEUE = kind_at("scheduling.volcano.sh", "queues")
 HALF, FOR_GOOD = 0.5, 1.0
 HEIR_SECONDS = 5.0
 """After so long a leader whose followers hear nothing dies."""
+REFUSED_INDEX = "0"
 REFUSING_SECONDS = 60.0
 """So long after the storm a node may still refuse."""
 GROUP_SECONDS = 40.0
@@ -160,13 +161,19 @@ def _delete_node(storm: "Storm", incident: Incident) -> End:
 
 
 def _refuse_binds(storm: "Storm", incident: Incident) -> End:
-    name = _node(storm, incident)
-    storm.nodes.refusing.add(name)
+    """Let a node refuse every pod; or let one pod of a gang be refused everywhere, while the others land."""
+    refusing = storm.nodes.refusing
+    what = _node(storm, incident)
+    if incident.amount > HALF:
+        workload = _workload(storm, incident)
+        what = f"{workload.order.name} {REFUSED_INDEX}"
+        workload.begins_at = min(workload.begins_at, storm.judge.clock())
+    refusing.add(what)
     if incident.amount == FOR_GOOD:  # and in calm weather, too
         until = max(STORM_SECONDS + REFUSING_SECONDS - storm.judge.clock(), 0.0)
-        asyncio.get_running_loop().call_later(until, storm.nodes.refusing.discard, name)
+        asyncio.get_running_loop().call_later(until, refusing.discard, what)
         return None
-    return lambda: storm.nodes.refusing.discard(name)
+    return lambda: refusing.discard(what)
 
 
 def _workload(storm: "Storm", incident: Incident) -> Workload:

@@ -26,7 +26,7 @@ class Nodes:
         self._seen: dict[str, str] = {}
         self.dead: set[str] = set()
         self.refusing: set[str] = set()
-        """Nodes to which binds are refused."""
+        """Nodes to which binds are refused, and pods: the name of their workload, and their index."""
         store.listen(self._hear)
         store.binding.append(self._judge)
 
@@ -41,8 +41,10 @@ class Nodes:
         return [item["metadata"]["name"] for item in self._store.items(NODE)]
 
     def _judge(self, pod: Document, name: str) -> None:
-        if name in self.refusing:
-            raise ClusterError(f"node {name} refuses pods")
+        meta = pod["metadata"]
+        who = f"{(meta.get('labels') or {}).get('app')} {(meta.get('annotations') or {}).get('storm/index')}"
+        if name in self.refusing or who in self.refusing:
+            raise ClusterError(f"node {name} refuses pod {meta['name']}")
 
     # --- kubelets ------------------------------------------------------------------------------------------------------
 

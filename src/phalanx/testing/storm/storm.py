@@ -203,7 +203,7 @@ class Storm:
             replica.start()
             if replica.wire is not None:
                 replica.wire.windows.clear()
-        self.judge.is_calm = True
+        self.judge.is_calm = not self.nodes.refusing  # or gangs that come back from their back-off take what was cleared for others
 
     async def _quiet(self, seconds: float) -> None:
         until = self.judge.clock() + seconds
