@@ -8,13 +8,16 @@ RUNTIME := $(VENV)/.runtime-installed
 TOOLS := $(VENV)/.tools-installed
 
 TEST_WORKERS ?= auto
+FUZZ_SECONDS ?= 60
+# All of tests/fuzz/targets.py if empty.
+FUZZ_TARGETS ?=
 CHECKS := check-format check-lint check-types check-imports check-dependencies check-spelling check-changelog
 EXACT := src/phalanx/model/*,src/phalanx/placement/*,src/phalanx/state/*,src/phalanx/session/*
 # Keeps the lines of one check together; make before 4.0 cannot.
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check $(CHECKS) docs controlplane conformance browser fuzz storm planted bench changelog dist clean
+.PHONY: help demo test check $(CHECKS) docs controlplane conformance browser fuzz storm planted chaos bench changelog lock audit dist clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r name text; do printf '%-20s %s\n' "$$name" "$$text"; done
@@ -47,6 +50,9 @@ check-types: $(TOOLS)
 	$(BIN)/mypy --strict scripts/demo
 	MYPYPATH=src:benchmarks $(BIN)/mypy --strict benchmarks/live.py benchmarks/footprint.py benchmarks/real_pods.py
 	$(BIN)/mypy --strict scripts/manifests
+	$(BIN)/mypy --strict scripts/lock
+	$(BIN)/mypy --strict scripts/audit
+	$(BIN)/mypy --strict hatch_build.py
 
 check-imports: $(TOOLS)
 	$(BIN)/lint-imports
@@ -75,7 +81,9 @@ browser: $(TOOLS)  ## Look at our pages with a real Chromium, which is installed
 		|| { apt-get update && apt-get install --yes --no-install-recommends chromium; }
 	$(BIN)/pytest tests/browser
 
-fuzz: $(TOOLS)  ## Try the properties on examples that no run had before
+fuzz: $(TOOLS)  ## Feed hostile input to everything that reads, for FUZZ_SECONDS each; then try the properties on new examples
+	@$(PIP) --no-build-isolation --editable '.[fuzz]' || echo "atheris cannot be installed here; the fuzzers go on without it"
+	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 	PHALANX_FUZZ=1 $(BIN)/pytest --numprocesses $(TEST_WORKERS) tests/properties
 
 storm: $(RUNTIME)  ## Play 2,000 storms in virtual time, in which everything goes wrong
@@ -84,17 +92,28 @@ storm: $(RUNTIME)  ## Play 2,000 storms in virtual time, in which everything goe
 planted: $(TOOLS)  ## Plant bugs in our own code and see that storms find each of them
 	@$(BIN)/python -m tests.storm.planted
 
+chaos: $(TOOLS) controlplane  ## Ten minutes of faults, kills and load on a real control plane; CHAOS="--seed 2" for another storm
+	$(BIN)/python -m tests.chaos $(CHAOS)
+
 bench: $(RUNTIME)  ## Measure how fast sessions are decided on this machine
 	@$(BIN)/phalanx bench
 
 changelog: $(TOOLS)  ## Gather the fragments of changelog.d under the present version in CHANGELOG.md
 	$(BIN)/towncrier build --yes
 
-dist: $(RUNTIME)  ## Build the wheel and the source archive into dist
+lock: $(RUNTIME)  ## Write locks/, the versions and hashes of what is shipped, after a change of dependencies
+	$(PIP) uv
+	$(BIN)/python scripts/lock
+
+audit: $(RUNTIME)  ## Look for known vulnerabilities of what is shipped; fails where no database can be reached
+	$(PIP) pip-audit
+	$(BIN)/python scripts/audit
+
+dist: $(RUNTIME)  ## Build the wheel, its bill of materials and the source archive into dist
 	$(BIN)/python -m hatchling build --clean
 
 clean:  ## Remove .venv, caches and reports
-	rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .fuzz .hypothesis .import_linter_cache
 	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/pyvenv.cfg:

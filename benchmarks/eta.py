@@ -11,9 +11,10 @@ gang that waits is estimated, and the estimate is compared with when it really s
     same day    the same families, but only gangs that have finished since the load began are known: the long ones have not yet
     deadlines   only deadlines are known, from one to five times as long as the gangs run
 
-Gangs that are submitted after the moment are never known, and in reality they come. So each answer is compared twice: with what
-really happened, and with what would have happened if nothing else had been submitted, which is what was asked. The other answers
-are those that need no simulation: the mean wait so far, from now on or from the submission of the gang on.
+Gangs that are submitted after the moment are never known, and in reality they come: p50 leaves them out, and p90 counts them, as in
+`phalanx eta`. Each answer is compared twice: with what really happened; and, as far as it comes from the simulations without them,
+with what would have happened if nothing else had been submitted. The other answers are those that need no simulation: the mean wait
+so far, from now on or from the submission of the gang on.
 """
 
 import argparse
@@ -28,7 +29,7 @@ from random import Random
 from statistics import mean, median
 from typing import Any
 
-from phalanx.cli.eta_simulations import EtaSettings, eta_cluster, simulated
+from phalanx.cli.eta_simulations import EtaSettings, SimulationPlan, eta_cluster, simulated
 from phalanx.cli.session_input import cluster_for, input_of
 from phalanx.config.policies import policy_of_profile
 from phalanx.live.catalogue import connected
@@ -54,6 +55,8 @@ SIMULATED = (EXACT, HISTORY, SAME_DAY, DEADLINES)
 FROM_NOW, FROM_SUBMISSION = "mean wait so far, from now on", "mean wait so far, from submission on"
 FAMILIES, FINISHED = 24, 8
 """Of similar length, and how many gangs of each have finished in earlier weeks."""
+CROWDED = SimulationPlan.of(20).crowded
+"""Simulations with later submissions, as by default."""
 LOOSEST_DEADLINE = 5.0
 HORIZON_SECONDS = 14 * DAY
 SHORTEST_SECONDS = 60.0
@@ -89,6 +92,8 @@ class Sample:
     actual: float
     quiet: float | None
     """When it would have started if nothing else had been submitted: what is simulated with exact durations."""
+    alone: float | None = None
+    """p90 of the simulations in which nothing is submitted later."""
 
 
 # --- what really happens ---------------------------------------------------------------------------------------------------
@@ -165,8 +170,8 @@ def _with_deadline(item: dict[str, Any], seconds: dict[str, float]) -> dict[str,
 # --- asking ----------------------------------------------------------------------------------------------------------------
 
 
-Answers = dict[str, tuple[float | None, float | None]]
-"""p50 and p90 by what is known."""
+Answers = dict[str, tuple[float | None, float | None, float | None]]
+"""p50, p90, and p90 without later submissions, by what is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,10 +192,11 @@ def ask(world: World, policy: Policy, history: tuple[FinishedGang, ...], seeds: 
         intake = take_in((), cluster_for(policy, ()), goes_on=True, live=listed)
         known = EtaSettings(HORIZON_SECONDS, history if knowledge == HISTORY else ())
         given = eta_cluster(input_of(intake, policy, (), world.now), known).input
-        found = simulated(given, 1 if knowledge == EXACT else seeds, time.monotonic() + DAY, divides=divides)
+        plan = SimulationPlan(1 if knowledge == EXACT else seeds, CROWDED)
+        found = simulated(given, plan, time.monotonic() + DAY, divides=divides)
         for estimate in estimates(given.question, found.runs):
             if estimate.gang in answers:
-                answers[estimate.gang][knowledge] = (estimate.by(P50), estimate.by(P90))
+                answers[estimate.gang][knowledge] = (estimate.p50, estimate.p90, replace(estimate, delayed=()).p90)
     return Asked(moment, answers)
 
 
@@ -199,7 +205,8 @@ def _naive(record: GangRecord, others: Iterable[GangRecord], moment: float) -> A
     waits = sorted(other.wait for other in others if other.wait is not None) or [0.0]
     usual, long = mean(waits), waits[int(P90 * (len(waits) - 1))]
     waited = moment - record.submitted
-    return {FROM_NOW: (usual, long), FROM_SUBMISSION: (max(usual - waited, 0.0), max(long - waited, 0.0))}
+    shorter = max(long - waited, 0.0)
+    return {FROM_NOW: (usual, long, long), FROM_SUBMISSION: (max(usual - waited, 0.0), shorter, shorter)}
 
 
 def measure(load: Load, seeds: int = 6, *, divides: bool = True) -> list[Sample]:
@@ -219,8 +226,8 @@ def _samples(asked: Asked, world: World) -> Iterator[Sample]:
     for gang, answers in asked.answers.items():
         started = starts[gang]
         if started is not None:
-            real, (quiet, _) = started - asked.moment, answers.get(EXACT, (None, None))
-            yield from (Sample(knowledge, p50, p90, real, quiet) for knowledge, (p50, p90) in answers.items())
+            real, (quiet, *_) = started - asked.moment, answers.get(EXACT, (None, None, None))
+            yield from (Sample(knowledge, p50, p90, real, quiet, alone) for knowledge, (p50, p90, alone) in answers.items())
 
 
 # --- results ---------------------------------------------------------------------------------------------------------------
@@ -236,18 +243,28 @@ class Quality:
     error: float
     relative: float
     by_p90: float
+    by_alone: float
+    """How often the start came by the p90 of simulations without later submissions."""
+    slack: float
+    """By how much p90 is later than the start, in the median; negative if it is earlier."""
 
 
 def quality(samples: Sequence[Sample], knowledge: str, *, is_quiet: bool = False) -> Quality:
     """Sum up the samples with this knowledge against what happened, or against what would have without later work."""
-    triples = [
-        (sample.p50, sample.p90, sample.quiet if is_quiet else sample.actual) for sample in samples if sample.knowledge == knowledge
-    ]
-    judged = [(p50, p90, start) for p50, p90, start in triples if start is not None]
-    errors = [(abs(p50 - start), start) for p50, _, start in judged if p50 is not None]
+    known = [sample for sample in samples if sample.knowledge == knowledge]
+    judged = [(sample, start) for sample in known if (start := sample.quiet if is_quiet else sample.actual) is not None]
+    errors = [(abs(sample.p50 - start), start) for sample, start in judged if sample.p50 is not None]
     relative = [error / max(start, SHORTEST_SECONDS) for error, start in errors]
-    by_p90 = [p90 is not None and start <= p90 + TOLERANCE_SECONDS for _, p90, start in judged]
-    return Quality(len(judged), len(judged) - len(errors), _median(error for error, _ in errors), _median(relative), mean(by_p90))
+    by_p90, by_alone = (mean(_is_by(p90, start) for p90, start in pairs) for pairs in (
+        [(sample.p90, start) for sample, start in judged], [(sample.alone, start) for sample, start in judged]
+    ))  # fmt: skip
+    slack = _median(sample.p90 - start for sample, start in judged if sample.p90 is not None)
+    error = _median(error for error, _ in errors)
+    return Quality(len(judged), len(judged) - len(errors), error, _median(relative), by_p90, by_alone, slack)
+
+
+def _is_by(p90: float | None, start: float) -> bool:
+    return p90 is not None and start <= p90 + TOLERANCE_SECONDS
 
 
 def _median(values: Iterable[float]) -> float:
@@ -257,15 +274,24 @@ def _median(values: Iterable[float]) -> float:
 
 def table(results: dict[str, list[Sample]], *, is_quiet: bool = False) -> list[str]:
     """Return the results as lines of Markdown."""
-    lines = ["| load | known | questions | without answer | median error | median relative error | start by p90 |"]
-    lines.append("| --- | --- | --: | --: | --: | --: | --: |")
+    headers = ["load", "known", "questions", "without answer", "median error", "median relative error"]
+    headers += ["start by p90"] if is_quiet else ["start by p90", "p90 after the start", "start by p90 without arrivals"]
+    lines = [f"| {' | '.join(headers)} |", f"| --- | --- |{' --: |' * (len(headers) - 2)}"]
     for name, samples in results.items():
         for knowledge in SIMULATED[1:] if is_quiet else (*SIMULATED, FROM_NOW, FROM_SUBMISSION):
-            found = quality(samples, knowledge, is_quiet=is_quiet)
-            errors = (short_time(found.error), percent_text(found.relative)) if found.error < inf else ("-", "-")
-            cells = (found.questions, found.silent, *errors, percent_text(found.by_p90))
-            lines.append(f"| {name} | {knowledge} | {' | '.join(map(str, cells))} |")
+            cells = _cells(quality(samples, knowledge, is_quiet=is_quiet), is_quiet=is_quiet)
+            lines.append(f"| {name} | {knowledge} | {' | '.join(cells)} |")
     return lines
+
+
+def _cells(found: Quality, *, is_quiet: bool) -> list[str]:
+    errors = [short_time(found.error), percent_text(found.relative)] if found.error < inf else ["-", "-"]
+    cells = [str(found.questions), str(found.silent), *errors]
+    if is_quiet:
+        return [*cells, percent_text(found.by_alone)]
+    sign = "-" if found.slack < 0 else ""
+    slack = sign + short_time(abs(found.slack)) if found.slack < inf else "-"
+    return [*cells, percent_text(found.by_p90), slack, percent_text(found.by_alone)]
 
 
 def page(results: dict[str, list[Sample]], loads: Iterable[Load], seeds: int) -> str:
@@ -274,7 +300,8 @@ def page(results: dict[str, list[Sample]], loads: Iterable[Load], seeds: int) ->
     about = "\n".join(f"- {load.name}: `{load.work}`, profile `{load.profile}`" for load in loads)
     return f"""# How good expected starts are
 
-Written by `python benchmarks/eta.py` on {date}. {machine}. {seeds} simulations for each answer; exact durations need one.
+Written by `python benchmarks/eta.py` on {date}. {machine}. {seeds} simulations without later submissions for each p50, of
+which exact durations need one, and {CROWDED} with them for each p90, as many as `phalanx eta` runs by default.
 
 Each load is simulated once, with all its gangs. At {len(LOADS[0].moments)} moments every waiting gang is estimated from the state
 of the cluster at that moment, and the estimate is compared with when the gang really started. The error is that of p50.
@@ -284,15 +311,19 @@ of the cluster at that moment, and the estimate is compared with when the gang r
 ## With all work that was submitted later
 
 Gangs that are submitted later are not known when the question is asked, but they come, and small ones or those of other queues go
-first. The history of earlier weeks is drawn from the range of each family, so it is as good as a history can be. In that of the
-same day long gangs are missing, as they still run. The last two rows of each load are what somebody would say without a simulation.
+first. p50 leaves them out, and p90 counts gangs like those since the load began. "p90 after the start" is the median of how much
+later p90 is than the start; the last column is what p90 would be worth without arrivals. The loads end after a day, and the
+questions of one moment are not independent: one gang that goes ahead delays all behind it.
+
+The history of earlier weeks is drawn from the range of each family, so it is as good as a history can be. In that of the same day
+long gangs are missing, as they still run. The last two rows of each load are what somebody would say without a simulation.
 
 {chr(10).join(table(results))}
 
 ## Without later work
 
-The same answers against the starts if nothing else had been submitted. Here only the durations are uncertain, and nine of ten
-starts should come by p90.
+The answers of the simulations without arrivals against the starts if nothing else had been submitted. Here only the durations are
+uncertain, and nine of ten starts should come by p90.
 
 {chr(10).join(table(results, is_quiet=True))}
 """

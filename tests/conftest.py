@@ -14,7 +14,9 @@ from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 from phalanx.dev.go_build import build
+from phalanx.dev.layout import SERVER
 from phalanx.dev.plane import ControlPlane
+from tests.support.api_requests import audit_flags
 from tests.support.live_site import Site
 
 settings.register_profile("repeatable", derandomize=True, database=None)
@@ -26,6 +28,8 @@ GROUP = "controlplane"
 OPERATORS = "operators"
 """Those with ``pytest.mark.xdist_group("operators")`` have one of their own, with real operators beside it."""
 
+LAST = "test_roles_used_live.py"
+
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:  # Any: untyped there
     """Send all tests that talk to the control plane to one worker; pytest 9 hides from xdist by itself which those are."""
@@ -36,7 +40,7 @@ class OneWorker(LoadScopeScheduling):  # type: ignore[misc]  # untyped there
     """Tests go to whichever worker is free, but those of the control plane stay together."""
 
     def _split_scope(self, nodeid: str) -> str:
-        is_on_plane = "integration/" in nodeid or ("contract/" in nodeid and "[real" in nodeid)
+        is_on_plane = "integration/" in nodeid or "chaos/test_storm" in nodeid or ("contract/" in nodeid and "[real" in nodeid)
         return GROUP if is_on_plane else OPERATORS if "operators/" in nodeid else nodeid
 
 
@@ -44,11 +48,22 @@ def _needs_programs(item: pytest.Item) -> bool:
     return any(mark.args[0] in (GROUP, OPERATORS) for mark in item.iter_markers("xdist_group"))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Try tests of the control plane again when they fail: a dozen programs share two cores, and some waits are too short then."""
     for item in items:
         if _needs_programs(item):
             item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=2))
+    _put_last(config, items)
+
+
+def _put_last(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let the tests come last that look at what all others did on the control plane; without those they are left out."""
+    last = [item for item in items if item.path.name == LAST]
+    others = [item for item in items if item.path.name != LAST]
+    run = {item.path for item in others}
+    is_whole = bool(last) and run >= {*last[0].path.parent.glob("test_*.py")} - {last[0].path}
+    config.hook.pytest_deselected(items=[] if is_whole else last)
+    items[:] = [*others, *(last if is_whole else ())]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -60,7 +75,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 @pytest.fixture(scope="session")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """A real API server with its controllers; kwok plays the nodes that tests make, and nobody schedules."""
-    with ControlPlane(tmp_path_factory.mktemp("plane")) as plane:
+    folder = tmp_path_factory.mktemp("plane")
+    with ControlPlane(folder, flags={SERVER: audit_flags(folder)}) as plane:
         yield plane
 
 

@@ -5,6 +5,7 @@
     ├── SnapshotError      an object of the cluster cannot be understood
     ├── TraceError         a file or a row of a recorded workload cannot be understood
     ├── StuckError         everybody waits in virtual time, and nothing is planned that could wake somebody
+    ├── SimulationFault    a simulation ran into a fault of ours for which no gang is to blame
     └── ClusterError       the API server refused or did not answer
         ├── Missing        there is no such object
         ├── Conflict       the object has changed since it was read: read it again
@@ -14,6 +15,7 @@
         ├── Forbidden      a rule of the cluster says no
         ├── NotAllowed     this cannot be done to that, whatever the object
         ├── WrongForm      the body of a request is in a form that the server does not read
+        ├── TooLarge       the body of a request is larger than the server reads
         ├── Busy           not now: a disruption budget, or the server, asks to wait
         ├── ServerError    the server failed at that; asking again may help for a while
         ├── Unreachable    nobody answers at the address of the server, or only somebody who stands before it
@@ -23,9 +25,19 @@ A message says where, what, and what to write instead; it starts in lower case a
 prints it after "error: " and exits with 1. A task that does not fit is no error: it is a verdict.
 """
 
+from collections.abc import Iterable
+
 
 class PhalanxError(Exception):
-    """Anything that Phalanx raises on purpose."""
+    """Anything that Phalanx raises on purpose; the message is one line, and details have lines of their own below it."""
+
+    def __init__(self, message: str = "", *, details: Iterable[str] = ()) -> None:
+        """Say what is wrong."""
+        super().__init__(message)
+        self.message, self.details = message, tuple(details)
+
+    def __str__(self) -> str:
+        return "\n  ".join((self.message, *self.details))
 
 
 class ConfigError(PhalanxError):
@@ -42,6 +54,10 @@ class TraceError(PhalanxError):
 
 class StuckError(PhalanxError):
     """Everybody waits in virtual time, and nothing is planned that could wake somebody."""
+
+
+class SimulationFault(PhalanxError):
+    """A simulation ran into a fault of ours for which no gang is to blame; the message says when, and what it was."""
 
 
 class ClusterError(PhalanxError):
@@ -103,6 +119,12 @@ class WrongForm(ClusterError):
     """The body of a request is in a form that the server does not read."""
 
     code, reason = 415, "UnsupportedMediaType"
+
+
+class TooLarge(ClusterError):
+    """The body of a request is larger than the server reads."""
+
+    code, reason = 413, "RequestEntityTooLarge"
 
 
 class Busy(ClusterError):

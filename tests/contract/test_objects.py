@@ -92,6 +92,64 @@ def test_a_kind_that_is_not_served_is_not_found(api: Api) -> None:
     assert api.read("unheard.of/v1:things").code == 404
 
 
+GROUPS = "scheduling.volcano.sh/v1beta1:podgroups"
+STRICT = {"fieldValidation": "Strict"}
+
+
+def group(**spec: int) -> dict[str, object]:
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": {"name": "g"},
+        "spec": {"minMember": 1, **spec},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("place", "body", "message"),
+    [
+        (
+            "pods",
+            pod("a", nodeSelectr={}, colour="red"),
+            'Pod in version "v1" cannot be handled as a Pod: strict decoding error:'
+            ' unknown field "spec.nodeSelectr", unknown field "spec.colour"',
+        ),
+        (
+            GROUPS,
+            group(minMembr=2),
+            'PodGroup in version "v1beta1" cannot be handled as a PodGroup: strict decoding error: unknown field "spec.minMembr"',
+        ),
+    ],
+)
+def test_unknown_fields_are_refused_where_validation_is_strict(api: Api, place: str, body: dict[str, object], message: str) -> None:
+    code, reason, text = api.make(place, body, **STRICT).refusal
+    assert (code, reason, sorted(text.split(", "))) == (400, "BadRequest", sorted(message.split(", ")))
+    assert api.make(place, body, **STRICT, dryRun="All").code == 400
+    assert api.read(place).body["items"] == []
+    assert api.make(place, body).code == 201
+
+
+def test_unknown_fields_are_refused_in_a_replacement(api: Api) -> None:
+    made = api.pod("a")
+    assert api.put("pods/a", {**made, "spec": {**made["spec"], "colour": "red"}}, **STRICT).refusal == (
+        400, "BadRequest", 'Pod in version "v1" cannot be handled as a Pod: strict decoding error: unknown field "spec.colour"',
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("form", [MERGE, STRATEGIC])
+def test_unknown_fields_are_refused_in_a_patch(api: Api, form: str) -> None:
+    api.pod("a")
+    patch = {"metadata": {"labels": {"b": "c"}}, "spec": {"colour": "red"}}
+    code, reason, text = api.patch("pods/a", patch, form, **STRICT).refusal
+    assert (code, reason) == (422, "Invalid")
+    assert 'unknown field "spec.colour"' in text
+    assert "b" not in api.read("pods/a").body["metadata"].get("labels", {})
+
+
+def test_validation_is_one_of_three(api: Api) -> None:
+    code, reason, text = api.make("configmaps", {"metadata": {"name": "a"}}, fieldValidation="Lax").refusal
+    assert (code, reason) == (422, "Invalid")
+    assert 'fieldValidation: Unsupported value: "Lax": supported values: "", "Ignore", "Strict", "Warn"' in text
+
+
 def test_a_trial_answers_and_changes_nothing(api: Api) -> None:
     assert api.make("configmaps", {"metadata": {"name": "a"}}, dryRun="All").code == 201
     assert api.read("configmaps/a").code == 404

@@ -49,6 +49,11 @@ NOT_RUN = {
     "--set image.repository=registry.example.com/phalanx": "needs a cluster",
     "helm upgrade phalanx deploy/chart -n phalanx-system --set serviceMonitor.enabled=true "
     "--set prometheusRule.enabled=true": "needs a cluster",
+    "helm upgrade phalanx deploy/chart -n phalanx-system --set http.tls.secretName=phalanx-tls "
+    "--set http.authentication=token": "needs a cluster",
+    "kubectl create clusterrole phalanx-metrics --verb=get --non-resource-url=/metrics": "needs a cluster",
+    "kubectl create clusterrolebinding phalanx-metrics --clusterrole=phalanx-metrics "
+    "--serviceaccount=monitoring:prometheus": "needs a cluster",
     "kubectl apply --server-side -k deploy/kustomize/base": "needs a cluster",
     "phalanx manifests all --image registry.example.com/phalanx:0.2.0 | kubectl apply --server-side -f -": "needs a cluster",
     "kubectl -n phalanx-system rollout status deployment/phalanx": "needs a cluster",

@@ -12,6 +12,7 @@ from phalanx.explain import node_reasons, reasons
 from phalanx.explain.eviction_reasons import EVICTIONS
 from phalanx.explain.verdict_reasons import LACKS
 from phalanx.explain.verdict_reasons import VERDICTS as VERDICT_ENTRIES
+from phalanx.session.spared import Spared
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "phalanx"
@@ -74,7 +75,9 @@ def codes_of(title: str) -> list[str]:
 
 
 def test_every_verdict_is_on_the_page_and_nothing_else() -> None:
-    assert sorted(codes_of("Verdicts") + codes_of("Evictions")) == sorted(set(codes_given(VERDICTS)))
+    assert sorted(codes_of("Verdicts") + codes_of("Evictions")) == sorted(
+        {*codes_given(VERDICTS), *(reason.code for reason in Spared)}
+    )
 
 
 @pytest.mark.parametrize(("title", "place_by_name"), [("Conditions", CONDITIONS), ("Events", EVENTS)])

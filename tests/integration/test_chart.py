@@ -14,6 +14,7 @@ from phalanx.manifests.install import install_documents
 from phalanx.manifests.install_settings import InstallSettings
 from phalanx.manifests.monitoring import monitoring_documents
 from phalanx.manifests.roles import role_documents
+from tests.support.hardening import faults
 from tests.support.helm import rendered, run_helm
 
 CHART = Path(__file__).resolve().parents[2] / "deploy" / "chart"
@@ -96,6 +97,45 @@ def test_without_ssh_nobody_may_make_secrets() -> None:
     assert not allows(rendered(CHART, *values("controllers.volcanoJob.ssh=false")))
 
 
+SAFE = ("http.tls.secretName=cert", "http.authentication=token", "serviceMonitor.enabled=true")
+
+
+@pytest.mark.parametrize("said", [(), SAFE])
+def test_the_pods_may_do_nothing_on_their_node(said: tuple[str, ...]) -> None:
+    documents = rendered(CHART, *values(*said))
+    specs = [item["spec"]["template"]["spec"] for item in documents if item["kind"] in ("Deployment", "DaemonSet", "Job")]
+    assert [faults(spec, has_token=True) for spec in specs] == [[]]
+    accounts = [item for item in documents if item["kind"] == "ServiceAccount"]
+    assert [item["automountServiceAccountToken"] for item in accounts] == [False, False], "a pod that needs a token says so itself"
+
+
+def test_only_with_tokens_reviews_are_allowed() -> None:
+    def reviews(documents: list[Any]) -> bool:
+        return any("tokenreviews" in rule.get("resources", ()) for item in documents for rule in item.get("rules", ()))
+
+    assert not reviews(rendered(CHART, *values("http.tls.secretName=cert")))
+    assert reviews(rendered(CHART, *values(*SAFE)))
+
+
+def test_tls_and_tokens_concern_the_program_its_probes_and_prometheus() -> None:
+    found = keyed(rendered(CHART, *values(*SAFE)))
+    spec = found["Deployment", "phalanx"]["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    words = container["args"]
+    assert words[words.index("--tls-cert-file") + 1] == "/etc/phalanx-tls/tls.crt"
+    assert words[words.index("--authentication") + 1] == "token"
+    assert {container[probe]["httpGet"]["scheme"] for probe in ("livenessProbe", "readinessProbe")} == {"HTTPS"}
+    assert {item["name"]: item.get("secret") for item in spec["volumes"]}["tls"] == {"secretName": "cert"}
+    (endpoint,) = found["ServiceMonitor", "phalanx"]["spec"]["endpoints"]
+    assert (endpoint["scheme"], endpoint["bearerTokenFile"].endswith("/token")) == ("https", True)
+    assert found["ClusterRole", "phalanx-metrics"]["rules"] == [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]
+
+
+def test_tokens_without_tls_are_refused() -> None:
+    answer = run_helm("template", "phalanx", str(CHART), *values("http.authentication=token"))
+    assert "http.tls.secretName: tokens would be sent in the clear" in answer.stderr
+
+
 def test_a_configuration_takes_the_place_of_the_profile(tmp_path: Path) -> None:
     text = "profile: kai\n"
     (tmp_path / "values.yaml").write_text(yaml.safe_dump({"scheduler": {"config": text}}))
@@ -114,7 +154,15 @@ def test_a_release_of_another_name_names_its_objects_after_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    "said", ["replicas=3", "replicaCount=0", "scheduler.profile=volcan", "crds.koordinator=true", "image.pullPolicy=Sometimes"]
+    "said",
+    [
+        "replicas=3",
+        "replicaCount=0",
+        "scheduler.profile=volcan",
+        "crds.koordinator=true",
+        "image.pullPolicy=Sometimes",
+        "http.authentication=basic",
+    ],
 )
 def test_a_wrong_value_is_refused(said: str) -> None:
     answer = run_helm("template", "phalanx", str(CHART), *values(said))

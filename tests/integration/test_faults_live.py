@@ -14,7 +14,7 @@ from phalanx.dev.plane import ControlPlane
 from phalanx.dev.replicas import Replica
 from phalanx.model.kinds import Document
 from tests.support.fault_proxy import Proxy
-from tests.support.http_api import connection_to
+from tests.support.http_api import Connection, connection_to
 from tests.support.live_gangs import Ranks, clear
 from tests.support.store_contract import Api, eventually, pod
 
@@ -54,13 +54,18 @@ def empty(api: Api) -> Iterator[None]:
     clear(api)
 
 
+def scheduler_connection(plane: ControlPlane, api: Api) -> Connection:
+    """Return how a scheduler talks to the server: as its account, which may hold the lease in the namespace of these tests."""
+    return connection_to(str(plane.scheduler_kubeconfig_for(api.namespace)))
+
+
 @pytest.fixture
 def beside(plane: ControlPlane, api: Api, tmp_path: Path) -> Iterator[Callable[..., tuple[Replica, Proxy]]]:
     """Starts schedulers, each behind a proxy of its own."""
     with ExitStack() as stack:
 
         def start(name: str, *arguments: str, **more: Any) -> tuple[Replica, Proxy]:
-            proxy = stack.enter_context(Proxy(api.connection))
+            proxy = stack.enter_context(Proxy(scheduler_connection(plane, api)))
             whole = [
                 "--kubeconfig", str(proxy.write_kubeconfig(tmp_path / f"{name}.yaml")), "--scheduler-name", api.namespace,
                 "--lease-namespace", api.namespace, "--lease-duration", str(LEASE_SECONDS), "-v", "2", *arguments,
@@ -127,7 +132,7 @@ def test_a_group_that_did_not_answer_at_the_start_is_found_soon(plane: ControlPl
     gang = ranks(api, "early", 3, owner="Job")
     gang.submit(plane)
     arguments = ["--scheduler-name", api.namespace, "--no-leader-elect", "--kubeconfig"]
-    with Proxy(api.connection) as proxy:
+    with Proxy(scheduler_connection(plane, api)) as proxy:
         proxy.fail(503, "^/apis/scheduling.volcano.sh/v1beta1$", times=1)
         kubeconfig = str(proxy.write_kubeconfig(tmp_path / "late.yaml"))
         with Replica(tmp_path, "late", [*arguments, kubeconfig]):

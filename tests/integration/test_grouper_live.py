@@ -42,6 +42,7 @@ def log(plane: ControlPlane, site: Site, tmp_path: Path) -> Iterator[Path]:
     """The log of a scheduler that has run for a while when operators bring their kinds."""
     flags = ("--profile=kai", "--scheduler-name=kai-scheduler", f"--group-defaults={site.namespace()}/defaults")
     defaults = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "defaults"}, "data": owners.DEFAULTS}
+    plane.scheduler_kubeconfig_for(site.namespace())
     with scheduling(plane, tmp_path, *flags) as log:
         await_plain_pod(site, "first")
         plane.apply([*KINDS, site.here(defaults)])

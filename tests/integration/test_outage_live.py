@@ -46,7 +46,8 @@ def api(plane: ControlPlane) -> Iterator[Api]:
 def scheduler(plane: ControlPlane, api: Api) -> Iterator[Replica]:
     """One scheduler for all these tests, whatever happens to the server."""
     arguments = [
-        "--kubeconfig", str(plane.kubeconfig), "--scheduler-name", api.namespace, "--lease-namespace", api.namespace, "-v", "2",
+        "--kubeconfig", str(plane.scheduler_kubeconfig_for(api.namespace)), "--scheduler-name", api.namespace,
+        "--lease-namespace", api.namespace, "-v", "2",
     ]  # fmt: skip
     with Replica(plane.folder, "steady", arguments) as replica:
         yield replica

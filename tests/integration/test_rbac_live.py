@@ -23,8 +23,8 @@ from tests.support.store_contract import Api, eventually
 pytestmark = pytest.mark.xdist_group("controlplane")
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 SYSTEM = "phalanx-system"
-ALLOWED = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
-INSTALLED = (*ALLOWED, "CustomResourceDefinition", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+INSTALLED = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "CustomResourceDefinition",
+             "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
              "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "ConfigMap")  # fmt: skip
 FIRST = 40001
 ROOM = {RACK: "rack-10001"}
@@ -58,7 +58,7 @@ def api(plane: ControlPlane) -> Iterator[Api]:
 
 @pytest.fixture(scope="module")
 def scheduler(plane: ControlPlane, api: Api, chart: list[dict[str, Any]]) -> Iterator[Replica]:
-    """A scheduler with the arguments, the configuration and the account of the chart."""
+    """A scheduler with the arguments, the configuration and the account of the chart; others run as that account, so it stays."""
     plane.apply(item for item in chart if item["kind"] in INSTALLED)
     (settings,) = (item for item in chart if item["kind"] == "ConfigMap")
     for file, text in settings["data"].items():
@@ -68,9 +68,6 @@ def scheduler(plane: ControlPlane, api: Api, chart: list[dict[str, Any]]) -> Ite
     kubeconfig = plane.kubeconfig_of(SYSTEM, pod["serviceAccountName"])
     with Replica(plane.folder, "chart", [*words, "--kubeconfig", str(kubeconfig)]) as replica:
         yield replica
-    for item in (item for item in chart if item["kind"] in ALLOWED):
-        place = f"{item['kind'].lower()}/{item['metadata']['name']}"
-        plane.kubectl("delete", "--wait=false", "-n", item["metadata"].get("namespace", "default"), place)
 
 
 def dry_run(plane: ControlPlane, text: str) -> str:

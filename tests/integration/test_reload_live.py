@@ -43,8 +43,8 @@ def config(tmp_path: Path) -> Path:
 @pytest.fixture
 def scheduler(plane: ControlPlane, api: Api, config: Path) -> Iterator[Replica]:
     arguments = [
-        "--kubeconfig", str(plane.kubeconfig), "--config", str(config), "--scheduler-name", api.namespace,
-        "--lease-namespace", api.namespace,
+        "--kubeconfig", str(plane.scheduler_kubeconfig_for(api.namespace)), "--config", str(config),
+        "--scheduler-name", api.namespace, "--lease-namespace", api.namespace,
     ]  # fmt: skip
     with Replica(plane.folder, "reloading", arguments) as replica:
         yield replica

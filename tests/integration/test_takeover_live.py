@@ -44,8 +44,8 @@ class Pair(NamedTuple):
 @pytest.fixture(scope="module")
 def replicas(plane: ControlPlane, api: Api) -> Iterator[list[Replica]]:
     arguments = [
-        "--kubeconfig", str(plane.kubeconfig), "--scheduler-name", api.namespace, "--lease-namespace", api.namespace,
-        "--lease-duration", str(LEASE_SECONDS), "-v", "2",
+        "--kubeconfig", str(plane.scheduler_kubeconfig_for(api.namespace)), "--scheduler-name", api.namespace,
+        "--lease-namespace", api.namespace, "--lease-duration", str(LEASE_SECONDS), "-v", "2",
     ]  # fmt: skip
     found = [Replica(plane.folder, name, arguments) for name in ("first", "second")]
     yield found

@@ -5,6 +5,7 @@ from the environment of the tests. So a dependency that is used and not declared
 download of all of them would take fifteen seconds and fail whenever the index does.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from zipfile import ZipFile
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from phalanx import __version__
 
@@ -87,8 +89,31 @@ def test_the_source_archive_builds_the_same_wheel(wheel: Path, unpacked: Path, t
 
 def test_the_source_archive_has_what_a_developer_needs(unpacked: Path) -> None:
     needed = ("Makefile", "constraints.txt", "CHANGELOG.md", "LICENSE", ".ci/run", "tests/conftest.py", "docs/index.md",
-              "examples/deadlock", "deploy/chart/Chart.yaml", "scripts/check", "changelog.d/README.md")  # fmt: skip
+              "examples/deadlock", "deploy/chart/Chart.yaml", "scripts/check", "changelog.d/README.md",
+              "hatch_build.py", "locks/runtime.txt")  # fmt: skip
     assert [name for name in needed if not (unpacked / name).exists()] == []
+
+
+def test_the_wheel_has_a_bill_of_what_it_needs(wheel: Path) -> None:
+    name = f"phalanx-{__version__}.cdx.json"
+    inside = contents(wheel)[f"phalanx-{__version__}.dist-info/sboms/{name}"]
+    assert inside == (wheel.parent / name).read_bytes()
+    bill = json.loads(inside)
+    assert (bill["bomFormat"], bill["metadata"]["component"]["version"]) == ("CycloneDX", __version__)
+    parts = {item["bom-ref"]: item for item in bill["components"]}
+    installed = {canonicalize_name(found.name): found.version for found in needed_by(distribution("phalanx"))}
+    assert installed.items() <= {item["name"]: item["version"] for item in parts.values()}.items()
+    assert all(item["purl"] == ref and item["hashes"] for ref, item in parts.items())
+
+
+def test_the_bill_says_who_needs_what(wheel: Path) -> None:
+    bill = json.loads((wheel.parent / f"phalanx-{__version__}.cdx.json").read_text())
+    needs = {item["ref"]: set(item["dependsOn"]) for item in bill["dependencies"]}
+    own, parts = bill["metadata"]["component"]["bom-ref"], {item["bom-ref"] for item in bill["components"]}
+    direct = {canonicalize_name(item.name) for item in map(Requirement, distribution("phalanx").requires or ()) if not item.marker}
+    assert {ref.removeprefix("pkg:pypi/").partition("@")[0] for ref in needs[own]} == direct
+    assert needs.keys() == {own} | parts
+    assert set().union(*needs.values()) == parts, "every part is needed by somebody"
 
 
 # --- whether it runs -----------------------------------------------------------------------------------------------------

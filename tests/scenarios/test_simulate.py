@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -17,7 +18,11 @@ from click.testing import CliRunner, Result
 
 from phalanx.cli import main
 from phalanx.dev.processes import launch
+from phalanx.plugins.gang import GangPlugin
+from phalanx.session.session import Session
 from phalanx.sim.traces import FORMATS
+from phalanx.state.gang_state import GangState
+from phalanx.state.verdict import Verdict
 from phalanx.testing import build
 from tests.support import sim_worlds as worlds
 from tests.support import volcano_jobs as jobs
@@ -248,6 +253,17 @@ def test_ctrl_c_ends_cleanly_with_what_is_known_so_far(folder: Path, speed: str)
     assert "interrupted; this is what was known by then" in words
 
 
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_ctrl_c_in_a_comparison_says_what_is_missing(folder: Path, form: str) -> None:
+    timer = Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    result = run(str(folder), "--speed", "1x", "--compare", "phalanx,volcano,kai", "-o", form)
+    timer.join()
+    assert result.exit_code == 130
+    said = result.stdout if form == "table" else result.stderr
+    assert "interrupted before volcano, kai: they are missing here\n" in said
+
+
 def test_progress_is_shown_on_a_terminal_and_taken_away(folder: Path) -> None:
     reader, writer = pty.openpty()
     command = [sys.executable, "-m", "phalanx", "simulate", str(folder), "--speed", "10x", "--until", "10s"]
@@ -276,3 +292,51 @@ def test_a_job_whose_pods_are_refused_again_and_again_does_not_keep_it_from_endi
     result = run(str(tmp_path))
     assert result.exit_code == 0, result.output
     assert "for a day nothing has changed" in result.output
+
+
+# --- faults of ours ------------------------------------------------------------------------------------------------------
+
+FAULT = "note: phalanx: gang default/bert: the scheduler failed on this gang and leaves it out (ZeroDivisionError: of bert)"
+
+
+@pytest.fixture
+def broken_on_bert(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the plugin gang a fault that one gang brings to light."""
+    whole = GangPlugin.gang_valid
+
+    def gang_valid(self: GangPlugin, session: Session, gang: GangState) -> Verdict:
+        if gang.key == "default/bert":
+            raise ZeroDivisionError("of bert")
+        return whole(self, session, gang)
+
+    monkeypatch.setattr(GangPlugin, "gang_valid", gang_valid)
+
+
+@pytest.mark.usefixtures("broken_on_bert")
+def test_a_simulation_goes_on_without_a_gang_on_which_sessions_fail_and_names_it(folder: Path) -> None:
+    result = run(str(folder), "--until", "2h", "-o", "json")
+    assert result.exit_code == 0, result.output
+    assert result.stderr.count(FAULT) == 1
+    assert "Traceback" not in result.output
+    gangs = {gang["name"]: gang for gang in json.loads(result.stdout)["gangs"]}
+    assert (gangs["default/bert"]["started"], gangs["default/resnet"]["finished"]) == (None, 601.0)
+    assert "of bert" in gangs["default/bert"]["why"]
+
+
+@pytest.mark.usefixtures("broken_on_bert")
+def test_where_a_session_fails_on_a_gang_is_shown_once_with_all_details(folder: Path) -> None:
+    result = run(str(folder), "--until", "2h", "-v", "5")
+    assert result.exit_code == 0
+    assert result.stderr.count("gang default/bert: Traceback (most recent call last):") == 1
+
+
+def test_a_fault_for_which_no_gang_is_to_blame_ends_it_with_a_sentence(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: GangPlugin, session: Session) -> None:
+        raise KeyError("always")
+
+    monkeypatch.setattr(GangPlugin, "open", fail)
+    result = run(str(folder))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("error: phalanx: the simulation failed at session 1, ")
+    assert result.stderr.endswith(" after the start, please report it: KeyError: 'always'; '-v 5' shows where\n")
+    assert "Traceback" in run(str(folder), "-v", "5").stderr

@@ -307,3 +307,35 @@ def test_a_gang_that_was_given_up_says_so(site: Site) -> None:
         r"GangDegraded +True +ResourceReservationTimeout +there was no room for the whole application within 600 s", described
     )
     assert re.search(r"Warning +GangDegraded +pod/patient-worker-0", described)
+
+
+def test_a_second_cluster_does_not_take_over_from_the_first(site: Site) -> None:
+    first = site.up("--nodes", "1")
+    second = site.up("--nodes", "2")
+    assert site.run("get", "nodes", "-o", "name").stdout == "node/node-1\n"
+    code, words = site.stop(second)
+    note = re.search(r"note: other commands go to the cluster at (\S+) \(process (\d+)\), .*add --server (\S+)\n", words)
+    assert code == 0
+    assert note is not None, words
+    assert int(note[2]) == first.pid
+    assert site.run("get", "nodes", "-o", "name").stdout == "node/node-1\n"
+
+
+def test_two_clusters_cannot_use_one_state(site: Site, tmp_path: Path) -> None:
+    state = tmp_path / "state.json"
+    first = site.up("--nodes", "1", "--state", str(state))
+    second = site.run("up", "--nodes", "2", "--state", str(state))
+    assert (second.returncode, second.stdout) == (1, "")
+    user = f"the 'phalanx up' with process id {first.pid}"
+    assert second.stderr == f"error: {state}: is used by {user}; end that, or name another file\n"
+    assert site.stop(first)[0] == 0
+    again = site.up("--state", str(state))
+    assert site.run("get", "nodes", "-o", "name").stdout == "node/node-1\n"
+    again.kill()
+    again.wait()
+    assert site.stop(site.up("--state", str(state)))[0] == 0
+
+
+def test_a_state_is_a_file_of_its_own(site: Site) -> None:
+    refused = site.run("up", "--state", "/dev/full")
+    assert (refused.returncode, refused.stderr) == (1, "error: /dev/full: is no regular file; name a file of its own\n")

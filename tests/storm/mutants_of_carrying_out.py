@@ -200,7 +200,7 @@ def _condition_noted_too_early(patch: pytest.MonkeyPatch) -> None:
 @planted("V8: untried pods say nothing", breaks="no reason")
 def _untried_say_nothing(patch: pytest.MonkeyPatch) -> None:
     """Of a gang only the first pod without a place says why it waits."""
-    patch.setattr(pod_conditions, "_explained", lambda state, condition: (condition, pod_conditions._cause(state, condition)))
+    patch.setattr(pod_conditions, "_of_gang", lambda outcome, snapshot: ("", pod_conditions.cause_of_text("")))
 
 
 @planted("V8: a clock set back holds messages back", breaks=("not at rest", "untrue status", "no reason"), needs=("clock",))

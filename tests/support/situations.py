@@ -98,7 +98,7 @@ class Situation:
         intake = Intake(cluster_for(self.policy, self.names), ManifestObjects(self.documents))
         for number, document in enumerate(self.documents):
             intake.enter(f"{self.path.name}, object {number}", document)
-        return TrialCluster(grouped(intake, self.names, now), intake.cluster, connected(self.policy), now)
+        return TrialCluster(grouped(intake, self.names, now).documents, intake.cluster, connected(self.policy), now)
 
     # --- what ends the wait ------------------------------------------------------------------------------------------
 

@@ -34,6 +34,11 @@ def test_a_gang_that_keeps_its_deadline_ends_before_it_so_others_start_by_p90(sa
     assert quality(samples, DEADLINES).by_p90 == 1.0
 
 
+def test_who_counts_later_submissions_is_right_about_the_latest_start_more_often(samples: list[Sample]) -> None:
+    found = quality(samples, EXACT)
+    assert found.by_p90 > found.by_alone
+
+
 def test_a_page_shows_both_tables(samples: list[Sample]) -> None:
     lines = eta.page({"small": samples}, [SMALL], 4).splitlines()
     assert sum(line.startswith("| small |") for line in lines) == 9
@@ -44,11 +49,15 @@ def test_a_page_shows_both_tables(samples: list[Sample]) -> None:
 
 
 def test_errors_are_medians_and_an_answer_that_is_missing_is_counted() -> None:
-    given = [Sample("x", 100.0, 200.0, 150.0, 100.0), Sample("x", 500.0, 600.0, 1000.0, 500.0), Sample("x", None, None, 70.0, None)]
+    given = [
+        Sample("x", 100.0, 200.0, 150.0, 100.0, 120.0), Sample("x", 500.0, 600.0, 1000.0, 500.0, 550.0),
+        Sample("x", None, None, 70.0, None, None),
+    ]  # fmt: skip
     found = quality([*given, Sample("y", 0.0, 0.0, 0.0, 0.0)], "x")
     assert (found.questions, found.silent, found.error, round(found.by_p90, 3)) == (3, 1, 275.0, 0.333)
+    assert (found.by_alone, found.slack) == (0.0, -175.0)
     quiet = quality(given, "x", is_quiet=True)
-    assert (quiet.questions, quiet.silent, quiet.error, quiet.by_p90) == (2, 0, 0.0, 1.0)
+    assert (quiet.questions, quiet.silent, quiet.error, quiet.by_alone) == (2, 0, 0.0, 1.0)
 
 
 def test_families_have_similar_durations_and_a_history_of_their_own() -> None:

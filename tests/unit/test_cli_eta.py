@@ -11,10 +11,20 @@ import yaml
 from click.testing import CliRunner, Result
 
 from phalanx.cli import main
-from phalanx.cli.eta_simulations import EtaInput, EtaSettings, _in_processes, eta_cluster, simulated
+from phalanx.cli.eta_simulations import (
+    EtaInput,
+    EtaSettings,
+    SimulationPlan,
+    _in_processes,
+    _Inputs,
+    _one_by_one,
+    eta_cluster,
+    simulated,
+)
 from phalanx.cli.session_input import cluster_for, input_of
 from phalanx.config.policies import policy_of_profile
 from phalanx.model.moment import moment_of
+from phalanx.sim.eta import EtaRun
 from phalanx.store.input_files import take_in
 from phalanx.testing import build
 
@@ -43,7 +53,7 @@ def test_the_table_shows_when_and_after_whom_gangs_start() -> None:
     assert whisper.endswith("after research/resnet-4 has finished")
     assert "after research/whisper, research/bert and research/resnet-4 have finished" in llama
     assert mixtral.endswith("  unknown: research/notebook has no known duration")
-    assert summary == "10 simulations, each up to 7d from 2026-01-05T09:00:00Z"
+    assert summary == "10 simulations, and 3 with arrivals as in the last 1d (6 gangs), each up to 7d from 2026-01-05T09:00:00Z"
     assert found.stderr.splitlines() == [
         "note: no duration is known for research/notebook: assumed never to end; --assume 4h says otherwise",
         "note: only a deadline is known for research/llama: assumed to end at any time before it",
@@ -115,6 +125,58 @@ def test_yaml_holds_the_same_as_json() -> None:
     assert yaml.safe_load(example("-o", "yaml", seeds=1).stdout) == data(seeds=1)
 
 
+def p50_and_p90(found: dict[str, Any]) -> dict[str, tuple[float, float]]:
+    return {gang["gang"]: (gang["p50Seconds"], gang["p90Seconds"]) for gang in found["gangs"] if gang["p50Seconds"] is not None}
+
+
+def test_later_submissions_delay_p90_and_never_p50() -> None:
+    found, alone = data(), data("--arrivals", "none")
+    assert (found["arrivals"], alone["arrivals"]) == ({"gangs": 6, "seconds": 86_400.0, "seeds": 3}, None)
+    late, early = p50_and_p90(found), p50_and_p90(alone)
+    assert all(late[gang][0] == early[gang][0] and late[gang][1] >= early[gang][1] for gang in early)
+    assert late["research/llama"][1] > early["research/llama"][1]
+
+
+def test_the_same_input_gives_the_same_answer() -> None:
+    assert data(seeds=2) == data(seeds=2)
+
+
+def test_too_few_submissions_say_nothing_about_later_ones() -> None:
+    found = run("-f", EXAMPLE, "--now", "2026-01-06T08:45:00Z", "--seeds", "2")
+    assert (
+        "note: arrivals, gangs that are submitted later, are not counted: fewer than 5 submissions of known duration in the last 1d"
+        in found.stderr.splitlines()
+    )
+    assert "not counted" not in example("--arrivals", "none", seeds=1).stderr
+
+
+# --- overdue -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_gang_that_has_run_longer_than_expected_is_named_with_what_is_assumed() -> None:
+    found = run("-f", EXAMPLE, "--now", "2026-01-05T10:30:00Z", "--seeds", "1")
+    assert (
+        "note: research/bert has run for 2h30m, longer than expected (annotation phalanx.dev/duration: 2h at most): "
+        "assumed to end within another 2h30m"
+    ) in found.stderr.splitlines()
+    assert "resnet-4 has run" not in found.stderr
+
+
+def test_overdue_gangs_are_marked_and_noted_in_json() -> None:
+    found = json.loads(run("-f", EXAMPLE, "--now", "2026-01-05T10:30:00Z", "--seeds", "1", "-o", "json").stdout)
+    assert {gang for gang, item in found["durations"].items() if item["isOverdue"]} == {"research/bert"}
+    assert any(text.startswith("research/bert has run for 2h30m") for text in found["notes"])
+
+
+def test_an_old_file_is_said_to_be_old_with_the_moment_to_ask_for() -> None:
+    found = run("-f", EXAMPLE, "--seeds", "1")
+    advice = "note: the input is old: its newest time is 2026-01-05T08:55:00Z; to ask as of then, write --now 2026-01-05T08:55:00Z"
+    assert advice in found.stderr.splitlines()
+    assert sum("longer than expected" in line for line in found.stderr.splitlines()) == 2
+    assert "the input is old" not in run("-f", EXAMPLE, "--seeds", "1", "--now", "2026-01-05T10:30:00Z").stderr
+    assert "overdue" not in run("-f", EXAMPLE, "--seeds", "1", "--now", "2026-01-05T08:55:00Z").stderr
+
+
 def test_an_assumption_lets_gangs_of_unknown_duration_end() -> None:
     found = example("research/mixtral", "--assume", "2h..3h", seeds=1)
     assert found.exit_code == 0
@@ -180,12 +242,34 @@ def given() -> EtaInput:
 def test_processes_find_what_one_process_finds(given: EtaInput) -> None:
     small = replace(given, question=replace(given.question, gangs=given.question.gangs[-1:]))
     end = time.monotonic() + 60
-    found = sorted(_in_processes(small, range(3), end), key=lambda run: run.seed)
-    assert found == [small.run(seed, end) for seed in range(3)]
+    first = small.run(0, end)
+    inputs = _Inputs(
+        replace(small, question=small.question.without_arrivals(2)),
+        replace(small, question=small.question.with_arrivals(2, first)),
+    )
+    found = sorted(_in_processes(inputs, end), key=lambda run: (run.has_arrivals, run.seed))
+    assert [(run.has_arrivals, run.seed) for run in found] == [(False, 1), (True, 0), (True, 1)]
+    assert found == sorted(_one_by_one(inputs, end), key=lambda run: (run.has_arrivals, run.seed))
+
+
+def test_a_gang_that_cannot_start_does_not_make_simulations_longer(given: EtaInput) -> None:
+    """mixtral waits for a gang that never ends, whatever comes later: who else starts decides when a simulation is over."""
+    found = simulated(given, SimulationPlan(2, 1), time.monotonic() + 60, divides=False).runs
+    assert [run.has_arrivals for run in found].count(True) == 1
+    assert all(run.reached < 43_200 and "research/mixtral" not in run.starts for run in found)
+
+
+def test_simulations_of_both_kinds_come_in_turn(given: EtaInput) -> None:
+    question = given.question
+    first = EtaRun(0, {"research/whisper": 60.0}, {}, {}, 60.0)
+    inputs = _Inputs(
+        replace(given, question=question.without_arrivals(4)), replace(given, question=question.with_arrivals(2, first))
+    )
+    assert [is_crowded for _, is_crowded in inputs.plan] == [True, False, False, True, False]
 
 
 def test_no_simulation_begins_when_the_time_is_over(given: EtaInput) -> None:
-    found = simulated(given, 20, time.monotonic())
+    found = simulated(given, SimulationPlan.of(20), time.monotonic())
     assert [(run.seed, run.is_whole) for run in found.runs] == [(0, False)]
 
 

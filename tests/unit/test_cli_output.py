@@ -7,6 +7,7 @@ import click
 import pytest
 
 from phalanx.cli.output import Terminal, columns, lines_of
+from phalanx.cli.streams import sent
 from phalanx.config.builtin import catalogue_of
 from phalanx.session.cycle import run_cycle
 from phalanx.session.policy import Policy
@@ -55,6 +56,18 @@ def test_gangs_are_ordered_by_what_becomes_of_them() -> None:
 def test_a_gang_that_had_its_minimum_grows() -> None:
     running = [build.pod_group("a", phase="Running"), build.pod("a-0", group="a", on="node-0", gpus=1)]
     assert "Grows" in lines(running, build.pod("a-1", group="a", gpus=1), gpus=2)[1]
+
+
+def test_a_gang_whose_pods_have_not_begun_is_bound_and_does_not_run() -> None:
+    pod = {**build.pod("a-0", group="a", on="node-0", gpus=1), "status": {"phase": "Pending"}}
+    assert lines([build.pod_group("a", phase="Running"), pod], gpus=2)[1].split() == [
+        "default/a",
+        "default",
+        "Bound",
+        "1",
+        "1",
+        "0",
+    ]
 
 
 def test_placements_are_grouped_by_gang_and_node() -> None:
@@ -135,7 +148,7 @@ def test_colours_only_add_to_the_words() -> None:
     objects = (build.gang("a", tasks=1, gpus=1), build.gang("b", tasks=2, gpus=1))
     plain, coloured = lines(*objects, gpus=1), lines(*objects, screen=Terminal(has_colour=True), gpus=1)
     assert coloured != plain
-    assert [click.unstyle(line) for line in coloured] == plain
+    assert [click.unstyle(sent(line)) for line in coloured] == plain
 
 
 def test_a_pipe_has_neither_width_nor_colours() -> None:

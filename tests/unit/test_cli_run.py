@@ -20,6 +20,7 @@ from phalanx.controllers.builtin import standard_controllers
 from phalanx.controllers.jobflow import JobTemplateController
 from phalanx.dev.processes import launch, wait_until
 from phalanx.sim.sshkeys import pair_for
+from phalanx.store.kube.client import Client
 from phalanx.store.memory import MemoryStore
 from phalanx.testing import build
 from tests.support import volcano_jobs as jobs
@@ -67,6 +68,14 @@ def run(*arguments: str) -> Result:
         (["--http", "nowhere"], 2, "--http: 'nowhere' is no address; write for example 0.0.0.0:8080"),
         (["--http", "127.0.0.1:99999"], 2, "--http: '127.0.0.1:99999' is no address; write for example 0.0.0.0:8080"),
         (["--http", "203.0.113.7:80"], 1, "error: port 80 of 203.0.113.7 cannot be opened: "),
+        (["--tls-cert-file", "a", "--http", ":0"], 2, "a certificate and its key go together; name both"),
+        (["--authentication", "token"], 2, "nothing is served; add --http HOST:PORT"),
+        (["--authentication", "token", "--http", ":0"], 2, "tokens would be sent in the clear; add --tls-cert-file"),
+        (
+            ["--http", ":0", "--tls-cert-file", "/no/a", "--tls-private-key-file", "/no/b"],
+            1,
+            "error: /no/a: cannot be read: No such",
+        ),
         (["--lease-duration", "1"], 2, "--lease-duration: leases are renewed every few seconds; write 3 or more"),
         (["--lease-duration", "soon"], 2, "'soon' is not a valid float"),
         (["--scheduler-name", ""], 2, "--scheduler-name: empty; write what pods have as spec.schedulerName, for example volcano"),
@@ -121,9 +130,10 @@ def test_a_broken_configuration_is_told_with_its_place(kubeconfig: Path, tmp_pat
 def test_an_address_is_a_host_and_a_port(typed: str, host: str, port: int) -> None:
     address = RunOptions(
         None, None, None, None, (), ("phalanx",), leader_elect=True, lease_name="a", lease_namespace="b", lease_duration=15.0,
-        http=typed, verbosity=0, gangs=(), log_format="text", controllers="*", group_as="kai", group_defaults="", levels=(),
+        http=typed, tls_cert_file=None, tls_private_key_file=None, authentication="none",
+        verbosity=0, gangs=(), log_format="text", controllers="*", group_as="kai", group_defaults="", levels=(),
         pod_events=True, reservation_image=None, placeholder_image=None,
-    ).address  # fmt: skip
+    ).address(Client("http://127.0.0.1:1"))  # fmt: skip
     assert address is not None
     assert (address.host, address.port) == (host, port)
 

@@ -11,6 +11,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from phalanx.cli import cluster_input, main
+from phalanx.cli.streams import sent
 from phalanx.model.kinds import KINDS, POD, Document
 from phalanx.store.input_files import documents_of
 from phalanx.store.memory import MemoryStore
@@ -145,7 +146,7 @@ def test_slow_reading_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch, ca
     line.show(POD, 30_000, 50_000)
     line.show(POD, 50_000, 50_000)
     line.clear()
-    assert capsys.readouterr().err == "\rread 30,000 of 50,000 pods\r                          \r"
+    assert sent(capsys.readouterr().err) == "\rread 30,000 of 50,000 pods\x1b[K\r\x1b[K"
 
 
 def test_quick_reading_and_pipes_show_nothing(capsys: pytest.CaptureFixture[str]) -> None:

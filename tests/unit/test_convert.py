@@ -11,6 +11,7 @@ from phalanx.cli import main
 from phalanx.cli.convert import DIALECTS as OFFERED
 from phalanx.dialects.convert import DIALECTS, Converted, converted
 from phalanx.dialects.convert.neutral_gangs import sort_out
+from phalanx.dialects.convert.subgroups import kai_parts
 from phalanx.dialects.gates import GangGates, GatePlan, written
 from phalanx.errors import SnapshotError
 from phalanx.model.merging import merged
@@ -438,3 +439,18 @@ def test_many_objects_that_lose_the_same_are_one_line() -> None:
     result = run("--to", "kai", documents=documents)
     place = "metadata.annotations['volcano.sh/preemptable']"
     assert result.stderr == f"note: lost: Pod default/train-master-0 and 2 more: {place}: only volcano knows it\n"
+
+
+def test_what_is_asked_for_every_pod_of_a_gang_is_found_once() -> None:
+    first, second = (sort_out(build.gang(name, tasks=3)).groups[0] for name in ("one", "two"))
+    parts = kai_parts(first)
+    assert kai_parts(first) is parts
+    assert kai_parts(second) is not parts
+    assert kai_parts(first) == parts
+
+
+def test_pods_stay_in_the_order_of_the_input() -> None:
+    group, *pods = build.gang("one", tasks=12)
+    pods.sort(key=lambda pod: str(pod["metadata"]["name"]), reverse=True)
+    (found,) = sort_out([*pods[:5], group, *pods[5:]]).groups
+    assert [member.document for member in found.members] == pods

@@ -49,7 +49,7 @@ def test_the_version_is_written_into_what_would_not_know_it(calls: Path, tmp_pat
 
 def test_a_build_that_fails_says_what_go_said_and_leaves_nothing_to_be_run(calls: Path, tmp_path: Path) -> None:
     install_go(tmp_path, then="echo 'no space left' >&2; exit 1")
-    with pytest.raises(PhalanxError, match=r"etcd: '.*go build' failed in .*controlplane/etcd; Go said:\nno space left"):
+    with pytest.raises(PhalanxError, match=r"etcd: '.*go build' failed in .*controlplane/etcd; Go said:\n  no space left"):
         build(["etcd"], lambda line: None)
     assert not path_of("etcd").exists()
     install_go(tmp_path)

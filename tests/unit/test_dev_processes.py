@@ -81,14 +81,14 @@ def test_a_program_that_will_not_stop_is_killed(process: Process, monkeypatch: p
 
 def test_a_program_that_ends_at_once_says_why(process: Process) -> None:
     process.start(["sh", "-c", "echo address already in use; exit 1"])
-    with pytest.raises(PhalanxError, match=r"sleeper ended as soon as it had started; the end of .*:\naddress already in use"):
+    with pytest.raises(PhalanxError, match=r"sleeper ended as soon as it had started; the end of .*:\n  address already in use"):
         process.wait_for(lambda: False, 30)
 
 
 def test_a_program_that_is_never_ready_says_what_it_did_last(process: Process) -> None:
     process.start(["sh", "-c", "echo waiting for etcd; exec sleep 60"])
     assert wait_until(lambda: bool(process.last_lines()), 10)
-    with pytest.raises(PhalanxError, match=r"sleeper is not ready after 0 s; the end of .*:\nwaiting for etcd"):
+    with pytest.raises(PhalanxError, match=r"sleeper is not ready after 0 s; the end of .*:\n  waiting for etcd"):
         process.wait_for(lambda: False, 0.1)
 
 

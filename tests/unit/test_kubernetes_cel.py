@@ -202,3 +202,14 @@ def test_any_text_gives_an_answer_or_a_named_error(text: str) -> None:
     except CelError as error:
         answer = bool(str(error))
     assert answer in (True, False)
+
+
+def test_nested_lists_that_would_be_compared_for_ever_have_no_answer() -> None:
+    chain, end = "", ""
+    for name in "ab":
+        chain += f"cel.bind({name}0, [1], "
+        for level in range(1, 10):
+            chain += f"cel.bind({name}{level}, [{', '.join([f'{name}{level - 1}'] * 20)}], "
+        end += ")" * 10
+    with pytest.raises(CelError, match="a list of 160000 values; the limit is 10000"):
+        compile_selector(f"{chain}a9 == b9{end}").matches("gpu.example.com", Device("gpu-0"))

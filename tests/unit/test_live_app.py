@@ -425,7 +425,7 @@ def test_an_object_that_nobody_understands_is_left_out_alone() -> None:
                 meta = {"namespace": "default", "name": "odd", "uid": "odd", "resourceVersion": version}
                 scene.live.mirror.put(POD, {"apiVersion": "v1", "kind": "Pod", "metadata": meta})
             await until(lambda: all(scene.nodes_of_pods().values()))
-            assert "pods default/odd: left out, please report it: KeyError: 'spec'" in scene.reports
+            assert scene.reports == ["Pod default/odd: spec: missing"]
 
     run(question)
 

@@ -77,6 +77,42 @@ def test_the_moment_of_taking_stays_and_that_of_renewing_moves() -> None:
     run(question)
 
 
+def test_a_renewal_takes_one_request() -> None:
+    async def question(server: Server, client: Client) -> None:
+        def written() -> int:
+            return int(server.store.get(LEASE, "default", "phalanx")["metadata"]["resourceVersion"])
+
+        a = Elector(client, "a")
+        async with going_on(a.run()):
+            await until(lambda: a.is_leading)
+            requests, version = server.requests, written()
+            await until(lambda: server.requests >= requests + 8)
+            assert written() - version >= server.requests - requests - 1
+            assert a.terms_led == 1
+
+    run(question)
+
+
+@pytest.mark.parametrize("is_deleted", [False, True], ids=["touched", "deleted"])
+def test_a_lease_that_somebody_has_touched_is_looked_at_and_renewed(*, is_deleted: bool) -> None:
+    async def question(server: Server, client: Client) -> None:
+        a = Elector(client, "a")
+        async with going_on(a.run()):
+            await until(lambda: a.is_leading)
+            if is_deleted:
+                server.store.delete(LEASE, "default", "phalanx")
+                await until(lambda: server.store.find(LEASE, "default", "phalanx") is not None)
+            else:
+                server.store.patch(LEASE, "default", "phalanx", {"metadata": {"labels": {"x": "y"}}})
+            renewed = lease(server)["renewTime"]
+            await until(lambda: lease(server)["renewTime"] > renewed)
+            assert (a.terms_led, lease(server)["holderIdentity"]) == (1, "a")
+            found = server.store.get(LEASE, "default", "phalanx")["metadata"].get("labels")
+            assert found == (None if is_deleted else {"x": "y"})
+
+    run(question)
+
+
 def test_who_is_silent_is_followed_by_another_after_the_lease_and_not_before() -> None:
     async def question(server: Server, client: Client) -> None:
         a, b = Elector(client, "a"), Elector(client, "b")

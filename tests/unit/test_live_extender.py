@@ -96,3 +96,9 @@ def test_nobody_at_the_address_is_a_problem_and_no_error() -> None:
 
 def test_an_address_that_makes_no_sense_is_a_problem_and_no_error() -> None:
     assert HttpLine(Endpoint("http://[", 0.2, {"predicate": "p"}))(question()).problem
+
+
+def test_a_password_in_the_address_is_in_no_message() -> None:
+    answer = HttpLine(Endpoint("http://ada:pa55@127.0.0.1:1/v1?key=pa55", 1.0, {"predicate": "filter"}))(question())
+    assert answer.problem.startswith("http://***@127.0.0.1:1/v1?***")
+    assert "pa55" not in answer.problem

@@ -87,3 +87,11 @@ def test_a_loop_that_stands_still_is_not_alive() -> None:
     assert get(health(live={"loop": heartbeat.check}), "/livez")[0] == 500
     heartbeat.beat()
     assert heartbeat.check() is None
+
+
+def test_what_may_be_secret_in_the_configuration_is_not_served() -> None:
+    arguments = {"extender.urlPrefix": "https://ada:pa55@extender/?key=pa55", "extender.token": "pa55"}
+    found = Health(lambda: b"", CONTENT_TYPE, lambda: {"tiers": [{"plugins": [{"name": "extender", "arguments": arguments}]}]})
+    text = get(found, "/configz")[2]
+    assert "pa55" not in text
+    assert "https://***@extender/?***" in text

@@ -232,6 +232,9 @@ def test_times_are_kept_by_action_and_by_plugin_and_hook(metrics: Metrics) -> No
     assert value(metrics, "phalanx_cycle_duration_seconds_sum") == 0.5
     assert value(metrics, "phalanx_snapshot_duration_seconds_sum") == 0.0625
     assert value(metrics, "phalanx_action_duration_seconds_sum", action="allocate") == 0.25
+    assert value(metrics, "phalanx_long_sessions_total") == 0
+    metrics.session_held(5.1, snapshot_seconds=0.1, times=Times())
+    assert value(metrics, "phalanx_long_sessions_total") == 1
     assert value(metrics, "phalanx_plugin_duration_seconds_sum", plugin="gang", hook="gang_ready") == 0.125
 
 

@@ -13,6 +13,10 @@ from click.testing import CliRunner
 from phalanx import __version__
 from phalanx.cli import main
 from phalanx.config.policies import DEFAULT_PROFILE, policy_of, profile_names, profile_text
+from phalanx.controllers.binder.reservation_pod import reservation
+from phalanx.controllers.controller import Key
+from phalanx.controllers.placeholders import placeholder
+from phalanx.dialects.yunikorn import TaskGroupRead
 from phalanx.manifests.admission_policies import policy_documents
 from phalanx.manifests.dashboard import ROWS, board
 from phalanx.manifests.definitions import DEFINITIONS, SETS, definition_documents
@@ -21,6 +25,7 @@ from phalanx.manifests.install import install_documents
 from phalanx.manifests.install_settings import InstallSettings
 from phalanx.manifests.monitoring import ALERTS
 from phalanx.manifests.roles import role_documents
+from tests.support.hardening import faults
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -90,14 +95,38 @@ def pod() -> Any:
 
 
 def test_the_program_may_do_nothing_on_its_node() -> None:
-    container = pod()["containers"][0]["securityContext"]
-    assert (pod()["securityContext"]["runAsNonRoot"], pod()["securityContext"]["seccompProfile"]) == (
-        True,
-        {"type": "RuntimeDefault"},
-    )
-    assert container == {
-        "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]},
-    }  # fmt: skip
+    assert faults(pod(), has_token=True) == []
+
+
+def test_the_pods_that_it_makes_may_do_nothing_on_their_node_either() -> None:
+    originator = {"metadata": {"name": "spark", "namespace": "ml", "uid": "1"}, "spec": {"schedulerName": "phalanx"}}
+    group = TaskGroupRead(name="workers", min_resource={"cpu": "1", "memory": "1Gi"})
+    held = placeholder(Key("ml", "spark"), {"apiVersion": "v1", "kind": "Pod", **originator}, group, number=0, image="pause")
+    assert faults(held["spec"], has_token=False) == []
+    assert faults(reservation("group", "n0", "phalanx")["spec"], has_token=True) == [], "it writes on itself which GPU it got"
+
+
+UNSAFE: list[tuple[str, dict[str, Any], str]] = [
+    ("pod", {"automountServiceAccountToken": False}, "automountServiceAccountToken is not True"),
+    ("pod", {"hostNetwork": True}, "hostNetwork is on"),
+    ("pod", {"securityContext": {"runAsNonRoot": True}}, "no seccomp profile"),
+    ("pod", {"volumes": [{"name": "root", "hostPath": {"path": "/"}}]}, "volume root is no part of the pod"),
+    ("container", {"runAsUser": 0}, "phalanx: may be root"),
+    ("container", {"readOnlyRootFilesystem": False}, "phalanx: writes on its root file system"),
+    ("container", {"allowPrivilegeEscalation": True}, "phalanx: may gain privileges"),
+    ("container", {"capabilities": {"add": ["NET_ADMIN"]}}, "phalanx: has capabilities"),
+]
+
+
+@pytest.mark.parametrize(("place", "change", "fault"), UNSAFE)
+def test_what_a_pod_should_not_be_able_to_do_is_found(place: str, change: dict[str, Any], fault: str) -> None:
+    spec = pod()
+    (container,) = spec["containers"]
+    if place == "pod":
+        changed = {**spec, **change}
+    else:
+        changed = {**spec, "containers": [{**container, "securityContext": {**container["securityContext"], **change}}]}
+    assert faults(changed, has_token=True) == [fault]
 
 
 def test_the_program_does_not_wait_for_itself() -> None:

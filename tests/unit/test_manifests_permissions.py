@@ -30,16 +30,18 @@ from phalanx.controllers.controller import (
 )
 from phalanx.controllers.grouper.controller import PodGrouper
 from phalanx.controllers.grouper.group_writers import GROUP_DIALECTS
-from phalanx.controllers.volcano_job.controller import SECRET
 from phalanx.dialects.cluster import kinds_read
+from phalanx.live.watching import UNWATCHED
 from phalanx.manifests.definitions import DEFINITIONS
 from phalanx.manifests.install_settings import InstallSettings
-from phalanx.manifests.permissions import NODE_METRICS, READ, SESSIONS, SSH, TABLE, Permission, kinds_listed, permissions
+from phalanx.manifests.permissions import FOLLOW, NODE_METRICS, READ, SESSIONS, SSH, TABLE, Permission, kinds_listed, permissions
 from phalanx.manifests.roles import (
     edit_rules,
     lease_rules,
+    namespace_rules,
     reader_documents,
     reader_rules,
+    review_rules,
     role_documents,
     rules_of,
     scheduler_rules,
@@ -84,7 +86,9 @@ def test_every_controller_has_a_row_and_every_row_a_controller() -> None:
 @pytest.mark.parametrize("controller", EVERY, ids=named)
 def test_a_controller_may_read_what_it_watches(controller: Controller) -> None:
     row = TABLE[controller.name]
-    assert [kind for kind in controller.watches if kind is not SECRET and not allowed(row, kind) >= set(READ)] == []
+    followed = [kind for kind in controller.watches if kind.kind not in UNWATCHED]
+    assert [kind for kind in followed if not allowed(row, kind) >= set(FOLLOW)] == []
+    assert [kind for kind in controller.watches if kind.kind in UNWATCHED and "get" not in allowed(row, kind)] == []
 
 
 def test_the_grouper_may_make_groups_in_the_words_of_every_dialect() -> None:
@@ -94,8 +98,8 @@ def test_the_grouper_may_make_groups_in_the_words_of_every_dialect() -> None:
 
 def test_sessions_may_read_every_kind_that_they_know() -> None:
     assert POD in kinds_read()
-    assert [kind for kind in kinds_read() if not allowed(TABLE[SESSIONS], kind) >= {"get", "list"}] == []
-    assert allowed(TABLE[SESSIONS], NODE_METRICS) == {"get", "list"}
+    assert [kind for kind in kinds_read() if "list" not in allowed(TABLE[SESSIONS], kind)] == []
+    assert allowed(TABLE[SESSIONS], NODE_METRICS) == {"list"}
 
 
 # --- what is done --------------------------------------------------------------------------------------------------------
@@ -210,7 +214,7 @@ def test_rules_allow_what_the_table_holds_once_and_nothing_else() -> None:
     assert len(found) == len(set(found))
 
 
-@pytest.mark.parametrize("made", [scheduler_rules, ssh_rules, lease_rules, view_rules, edit_rules])
+@pytest.mark.parametrize("made", [scheduler_rules, ssh_rules, review_rules, namespace_rules, reader_rules, view_rules, edit_rules])
 def test_no_rule_has_a_wildcard_or_lets_anybody_get_more(made: Callable[[], list[dict[str, Any]]]) -> None:
     words = {word for rule in made() for part in ("apiGroups", "resources", "verbs") for word in rule[part]}
     assert not {word for word in words if "*" in word}
@@ -221,6 +225,19 @@ def test_secrets_are_made_and_never_listed_and_can_be_left_out() -> None:
     assert set(granted(ssh_rules())) == {("get", "/secrets"), ("create", "/secrets")}
     without = role_documents(InstallSettings(config="", has_ssh=False))
     assert not any(resource.endswith("/secrets") for role in without for _, resource in granted(role.get("rules", ())))
+
+
+def test_what_a_race_makes_necessary_is_read_one_by_one_and_nothing_else() -> None:
+    """A create may find the object there already, and a patch may not find it: then it is looked up."""
+    found = set(granted(scheduler_rules()))
+    looked_up = {resource for verb, resource in found if verb == "get"}
+    written = {resource.removesuffix("/status") for verb, resource in found if verb in ("create", "patch")}
+    assert looked_up == {resource for resource in written if resource.count("/") == 1} - {"/events"}
+
+
+def test_config_maps_are_followed_in_the_namespace_of_the_installation_alone() -> None:
+    assert {verb for verb, resource in granted(scheduler_rules()) if resource == "/configmaps"} == {"get", "create", "patch"}
+    assert {verb for verb, resource in granted(namespace_rules()) if resource == "/configmaps"} == {"list", "watch"}
 
 
 def test_the_lease_is_the_only_one_that_can_be_changed() -> None:
@@ -253,7 +270,7 @@ def test_a_reservation_pod_may_write_on_pods_of_its_namespace_and_nothing_else()
 def test_a_reader_may_list_what_scheduling_depends_on_and_change_nothing() -> None:
     allowed = set(granted(reader_rules()))
     assert {("list", f"{kind.group}/{kind.plural}") for kind in (*kinds_read(), *kinds_listed())} <= allowed
-    assert {verb for verb, _ in allowed} == {"get", "list"}
+    assert {verb for verb, _ in allowed} == {"list"}
     assert not [resource for _, resource in allowed if resource.endswith(("/secrets", "/configmaps", "/events", "/*"))]
 
 

@@ -103,6 +103,20 @@ def test_a_guess_survives_what_does_not_know_of_it_yet() -> None:
     assert scene.stands == (Status.BINDING, "n0")
 
 
+def test_a_guess_survives_that_somebody_says_of_a_pod_without_a_node_that_it_runs() -> None:
+    """A kubelet that writes by name alone does so, when a pod was made anew: the room must not be given away twice."""
+    scene = Scene()
+    scene.assume(Status.BINDING)
+    scene.tell_pod(phase="Running")
+    assert scene.stands == (Status.BINDING, "n0")
+
+
+def test_a_pod_without_a_node_waits_whatever_its_phase_says() -> None:
+    scene = Scene()
+    scene.tell_pod(phase="Running")
+    assert scene.stands == (Status.PENDING, "")
+
+
 def test_a_guess_survives_that_the_pod_is_read_again_because_of_its_volumes() -> None:
     volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
     scene = Scene(spec={"volumes": volumes})

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from math import inf
+from random import Random
 from typing import Any
 
 import pytest
@@ -87,7 +88,7 @@ def test_a_gang_of_unknown_duration_never_ends_and_is_named() -> None:
 def test_a_gang_that_would_not_start_anyway_has_no_unknown_reason() -> None:
     asked = question(node(), gang("r", on="node-0"), gang("w", gpus=2))
     (found,) = estimates(asked, [run(asked)], run(asked, unknown=SOON_SECONDS))
-    assert (found.unknown, found.by(0.5)) == ((), None)
+    assert (found.unknown, found.p50) == ((), None)
 
 
 def test_what_starts_after_the_horizon_does_not_start() -> None:
@@ -157,7 +158,35 @@ def test_namespaces_and_classes_that_every_cluster_has_are_no_trouble() -> None:
 
 def test_an_estimate_counts_seeds_in_which_the_gang_did_not_start() -> None:
     found = Estimate("a", (10.0, 20.0, 30.0, inf))
-    assert (found.by(0.5), found.by(0.75), found.by(0.9), found.seeds_started) == (20.0, 30.0, None, 3)
+    assert (found.p50, found.p90, found.seeds_started) == (20.0, None, 3)
+
+
+def test_later_submissions_move_p90_and_leave_p50_alone() -> None:
+    found = Estimate("a", tuple(map(float, range(20))), tuple(map(float, range(100, 110))))
+    assert (found.p50, found.p90) == (9.0, 109.0)
+
+
+def test_p90_is_never_earlier_than_without_later_submissions() -> None:
+    starts = tuple(map(float, range(20)))
+    assert Estimate("a", starts, (1.0,) * 10).p90 == Estimate("a", starts).p90 == 18.0
+
+
+def test_p90_of_n_runs_holds_nine_times_in_ten_for_another_draw_like_them() -> None:
+    """Draw n runs and the truth alike, many times: how often does the truth come by p90?"""
+    chance = Random(1)
+    for runs in (9, 20):
+        drawn = [
+            (Estimate("a", tuple(sorted(chance.random() for _ in range(runs)))).p90 or 0.0, chance.random()) for _ in range(4000)
+        ]
+        assert 0.88 < sum(truth <= p90 for p90, truth in drawn) / len(drawn) < 0.93
+
+
+def test_runs_with_later_submissions_say_nothing_about_p50_or_the_reason() -> None:
+    asked = question(node(), gang("w"))
+    alone = EtaRun(0, {"default/w": 10.0}, {"default/w": ("g",)}, {}, 0.0)
+    crowded = EtaRun(0, {"default/w": 5.0}, {"default/w": ("h",)}, {}, 0.0, has_arrivals=True)
+    (found,) = estimates(asked, [crowded, alone])
+    assert found == Estimate("default/w", (10.0,), (5.0,), ("g",))
 
 
 def test_the_middle_run_says_what_the_gang_waits_for() -> None:
@@ -166,7 +195,7 @@ def test_the_middle_run_says_what_the_gang_waits_for() -> None:
         EtaRun(seed, {"default/w": start}, {"default/w": (f"g{seed}",)}, {}, 0.0) for seed, start in enumerate((30.0, 10.0, 20.0))
     ]
     (found,) = estimates(asked, runs)
-    assert (found.by(0.5), found.after) == (20.0, ("g2",))
+    assert (found.p50, found.after) == (20.0, ("g2",))
 
 
 def test_a_simulation_that_is_stopped_says_so() -> None:

@@ -90,7 +90,6 @@ WRONG = [
     ("until: soon", 3, "until: 'soon' is not a duration; write for example 90s, 2h30m or a number of seconds"),
     ("until: 0s", 3, "until: '0s' is no time at all; write for example 1s"),
     ("seed: -1", 3, "seed: '-1' is not a whole number; write 0, 1, 2 and so on"),
-    ("seed: 1\nseed: 2", 4, "seed: is given twice; write it once"),
     ("delays: {pull: 5s..1s}", 3, "delays.pull: '5s..1s' ends before it begins; write the shorter duration first"),
     ("delays: {sleep: 1s}", 3, "delays.sleep: unknown; write one of bind, pull, start, stop"),
     ("delays: 5s", 3, "delays: expected a mapping with some of bind, pull, start, stop"),

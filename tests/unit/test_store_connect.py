@@ -387,7 +387,7 @@ def test_a_broken_entry_disturbs_only_those_who_use_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "context", "sentence"),
     [
-        ("{", "", "config: no YAML: "),
+        ("{", "", "config: no YAML, line "),
         ("[]", "", "config: not a kubeconfig; it has to say clusters, users and contexts"),
         ("", "", "config: no current-context; name a context with --context (known: none)"),
         ("contexts: [{name: prod}, {name: test}]", "", "name a context with --context (known: prod, test)"),

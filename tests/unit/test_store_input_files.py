@@ -146,9 +146,9 @@ def test_a_complete_input_needs_no_note() -> None:
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: 5\n",
          "a.yaml, document 1: Pod x: spec: expected `object`, got `int`"),
         (f"{NODE}---\n{NODE}kind: Pod\n", "a.yaml, line 8, column 1: key 'kind' is given twice; separate objects with '---'"),
-        ("1: a\n1.0: b\n", "a.yaml, line 2, column 1: key '1.0' is given twice"),
+        ("1: a\n1.0: b\n", "a.yaml, line 2, column 1: key '1' is given twice"),
         ("apiVersion: v1\nkind: PodList\nitems: 3\n", "a.yaml, document 1: items: expected a list, got a number"),
-        ("x: 0x_\n", "a.yaml: a number in it cannot be read: invalid literal for int() with base 16: ''"),
+        ("x: 0x_\n", "a.yaml, line 1, column 4: '0x_' cannot be read as int: invalid literal for int() with base 16: ''"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_sentence_with_its_place(text: str, sentence: str, write: Write) -> None:

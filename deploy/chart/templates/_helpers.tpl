@@ -45,6 +45,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}
 {{- end -}}
 
+{{- /* The secret with the certificate of the port, if there is one; who asks for tokens needs one. */ -}}
+{{- define "phalanx.tls" -}}
+{{- if eq .Values.http.authentication "token" -}}
+{{- required "http.tls.secretName: tokens would be sent in the clear; name a secret of type kubernetes.io/tls" .Values.http.tls.secretName -}}
+{{- else -}}
+{{- .Values.http.tls.secretName -}}
+{{- end -}}
+{{- end -}}
+
 {{- /* Name, namespace and labels of what belongs to pods that reserve GPUs. */ -}}
 {{- define "phalanx.reservation" -}}
 name: gpu-reservation

@@ -16,6 +16,7 @@ from phalanx.model.task_status import Status
 from phalanx.placement import Index, Mask
 from phalanx.session.plugin_trace import note_added
 from phalanx.session.session import Session
+from phalanx.session.spared import Spared
 from phalanx.session.task_filters import own_filters
 from phalanx.session.trace_events import GangSkipped
 from phalanx.session.trace_searches import NodeConsidered, RoomMade, RoomNotMade
@@ -55,11 +56,8 @@ class RunningNoun(NamedTuple):
     status: Status
 
 
-Spared = Callable[[Running], str]
-"""Says why an action leaves a running task alone; empty for one that plugins are asked about."""
-NOT_PREEMPTABLE, NOT_RECLAIMABLE, NOT_RUNNING = "not preemptable", "of a queue that is not reclaimable", "not running yet"
-SAME_GANG, SAME_QUEUE, OTHER_QUEUE = "of the same gang", "of the same queue", "of another queue"
-NOT_LOWER, KEEPS_ALL = "not of lower priority", "of a queue that has no more than it keeps"
+SpareRule = Callable[[Running], Spared | None]
+"""Says why an action leaves a running task alone; None for one that plugins are asked about."""
 TOO_LITTLE_ROOM = "its victims together leave too little room"
 VICTIMS_NOT_ENOUGH = "without its victims it still does not fit, or its queue has no room"
 
@@ -212,39 +210,39 @@ def passes_own_filters(session: Session, task: TaskState, node: int) -> bool:
     return not any(layer.refused[0] for layers in session.task_screen(task, where) for layer in layers)
 
 
-def why_spared(session: Session, task: Running, preemptor: GangState, purpose: str) -> str:
-    """Say why a gang-aware action does not consider a running task; empty if it does.
+def why_spared(session: Session, task: Running, preemptor: GangState, purpose: str) -> Spared | None:
+    """Say why a gang-aware action does not consider a running task; None if it does.
 
     It considers less important tasks of the same queue, or those of a queue that gives.
     """
     gang, mine = task.gang.gang, preemptor.gang
     if task.gang is preemptor:
-        return SAME_GANG
+        return Spared.SAME_GANG
     if gang.is_preemptable is False or not task.task.is_preemptable:
-        return NOT_PREEMPTABLE
+        return Spared.NOT_PREEMPTABLE
     if purpose != "preempt":
         return _why_not_reclaimed(session, task, mine.queue)
     if gang.queue != mine.queue:
-        return OTHER_QUEUE
-    return "" if gang.priority < mine.priority else NOT_LOWER
+        return Spared.OTHER_QUEUE
+    return None if gang.priority < mine.priority else Spared.NOT_LOWER
 
 
-def _why_not_reclaimed(session: Session, task: Running, queue: str) -> str:
+def _why_not_reclaimed(session: Session, task: Running, queue: str) -> Spared | None:
     theirs = session.queues[task.gang.gang.queue]
     if theirs.name == queue:
-        return SAME_QUEUE
+        return Spared.SAME_QUEUE
     if not theirs.is_reclaimable:
-        return NOT_RECLAIMABLE
+        return Spared.NOT_RECLAIMABLE
     if task.status is not Status.RUNNING:
-        return NOT_RUNNING
-    return "" if may_give(session, theirs) else KEEPS_ALL
+        return Spared.NOT_RUNNING
+    return None if may_give(session, theirs) else Spared.KEEPS_ALL
 
 
-def candidates_on(session: Session, node: int, task: TaskState, spared: Spared, *, is_trial: bool = False) -> list[TaskState]:
+def candidates_on(session: Session, node: int, task: TaskState, spared: SpareRule, *, is_trial: bool = False) -> list[TaskState]:
     """Return who runs on a node and may be considered for a task, before plugins are asked."""
     running = session.running_on(node)
     if session.trace.wants(NodeConsidered.trial_level if is_trial else NodeConsidered.at_level, task.gang.key):
-        why, name = Counter(filter(None, map(spared, running))), session.node_name(node)
+        why, name = Counter(reason.of_tasks for reason in map(spared, running) if reason), session.node_name(node)
         session.trace.note(NodeConsidered, task.gang.key, task.task.key, name, len(running), why, is_trial=is_trial)
     return [victim for victim in running if not spared(victim)]
 

@@ -7,15 +7,16 @@ for a session that is traced.
 
 from collections.abc import Hashable, Iterator, Sequence
 
-from phalanx.actions.dry_run import OTHER_QUEUE, SAME_GANG, SAME_QUEUE, GangNoun, RunningNoun, why_spared
+from phalanx.actions.dry_run import GangNoun, RunningNoun, why_spared
 from phalanx.actions.eviction_bounds import Lack, Shortage
 from phalanx.model.listing import listed
 from phalanx.model.task_status import EVICTABLE
 from phalanx.session.session import Session
+from phalanx.session.spared import Spared
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.snapshot import EMPTY
 
-OUT_OF_REACH = (SAME_GANG, SAME_QUEUE, OTHER_QUEUE)
+OUT_OF_REACH = (Spared.SAME_GANG, Spared.SAME_QUEUE, Spared.OTHER_QUEUE)
 """Reasons that hold for most of a cluster and tell little, if somebody is spared for another one."""
 
 
@@ -29,15 +30,17 @@ def why_hopeless(session: Session, gang: GangState, needed: Sequence[TaskState],
     if shortage.lack is Lack.ROOM:
         names = listed([task.task.key for task in victims]) or "nobody"
         return f"{shortage.places} of {len(needed)} task(s) would have room if all left that may: {names}"
-    return _why_no_part_goes(victims[0]) if victims else _why_all_are_spared(spared)
+    if victims:
+        return _why_no_part_goes(victims[0])
+    return _why_all_are_spared([(task, reason) for task, reason in spared if reason is not None])
 
 
-def _spared(session: Session, gang: GangState, purpose: str) -> Iterator[tuple[RunningNoun, str]]:
-    """Yield everybody who runs, by node and name, and why he is not considered; empty if he is.
+def _spared(session: Session, gang: GangState, purpose: str) -> Iterator[tuple[RunningNoun, Spared | None]]:
+    """Yield everybody who runs, by node and name, and why he is not considered; None if he is.
 
     Nouns are enough, and members that are alike have the same answer: the states of all gangs of a cluster take far longer to make.
     """
-    snapshot, evicted, answers = session.snapshot, session.decisions.evictions, dict[Hashable, str]()
+    snapshot, evicted, answers = session.snapshot, session.decisions.evictions, dict[Hashable, Spared | None]()
     for name in snapshot.nodes.names:
         for key, task in sorted(snapshot.on_node.get(name, EMPTY).items()):
             noun = snapshot.gangs.get(task.gang) if task.gang is not None else None
@@ -45,7 +48,7 @@ def _spared(session: Session, gang: GangState, purpose: str) -> Iterator[tuple[R
                 continue
             runner, mark = RunningNoun(task, GangNoun(noun), task.status), (noun.key, task.is_preemptable, task.status)
             if mark not in answers:
-                answers[mark] = SAME_GANG if noun.key == gang.key else why_spared(session, runner, gang, purpose)
+                answers[mark] = Spared.SAME_GANG if noun.key == gang.key else why_spared(session, runner, gang, purpose)
             yield runner, answers[mark]
 
 
@@ -55,11 +58,11 @@ def _why_no_part_goes(victim: RunningNoun) -> str:
     return f"{_place(victim)} could go only with its whole gang, and queue {queue} has too little to give for that"
 
 
-def _why_all_are_spared(spared: list[tuple[RunningNoun, str]]) -> str:
+def _why_all_are_spared(spared: list[tuple[RunningNoun, Spared]]) -> str:
     if not spared:
         return "no task runs that could go"
     task, reason = next((each for each in spared if each[1] not in OUT_OF_REACH), spared[0])
-    return f"nobody may go for it: {_place(task)} is {reason}"
+    return f"nobody may go for it: {_place(task)} is {reason.of_tasks}"
 
 
 def _place(task: RunningNoun) -> str:

@@ -12,14 +12,11 @@ from typing import Any
 import numpy as np
 
 from phalanx.actions.dry_run import (
-    NOT_PREEMPTABLE,
-    OTHER_QUEUE,
-    SAME_GANG,
     TOO_LITTLE_ROOM,
     VICTIMS_NOT_ENOUGH,
     DryRun,
     Running,
-    Spared,
+    SpareRule,
     calm_gangs,
     candidates_on,
     gang_heap,
@@ -38,6 +35,7 @@ from phalanx.model.queue import Queue
 from phalanx.placement import Mask
 from phalanx.session.arguments import Arguments
 from phalanx.session.session import Session
+from phalanx.session.spared import Spared
 from phalanx.session.statement import Statement
 from phalanx.session.trace_events import GangNotReady, NoPreemptors, QueueNext
 from phalanx.session.trace_searches import MayNotEvict, NoTaskLeft
@@ -140,7 +138,7 @@ class _Preemption:
                     return
                 statement.commit()
 
-    def preempt(self, task: TaskState, queue: Queue, statement: Statement, spared: Spared) -> bool:
+    def preempt(self, task: TaskState, queue: Queue, statement: Statement, spared: SpareRule) -> bool:
         """Find a node for the task, evicting whom the rules of the action and the plugins do not spare; tell whether it got one."""
         reason = why_refused(self._eligibility(task)) or why_refused(self._session.prefilter(task))
         if reason:
@@ -161,7 +159,7 @@ class _Preemption:
             dry_run.leave_out(known)
         return dry_run
 
-    def _preempt_on_best(self, task: TaskState, queue: Queue, statement: Statement, dry_run: DryRun, spared: Spared) -> bool:
+    def _preempt_on_best(self, task: TaskState, queue: Queue, statement: Statement, dry_run: DryRun, spared: SpareRule) -> bool:
         """Place the task where the fewest and least important victims have to go."""
         candidate = CandidateSearch(self._session, task, queue, dry_run, spared).best(self._action.limits)
         if candidate is None:
@@ -215,7 +213,7 @@ class _Preemption:
         on_node = self._session.snapshot.on_node.get(self._session.node_name(node), {})
         return any(other.makes_room and other.rank < task.task.rank for other in on_node.values())
 
-    def _try_node(self, task: TaskState, queue: Queue, statement: Statement, dry_run: DryRun, node: int, spared: Spared) -> bool:
+    def _try_node(self, task: TaskState, queue: Queue, statement: Statement, dry_run: DryRun, node: int, spared: SpareRule) -> bool:
         session = self._session
         candidates = candidates_on(session, node, task, spared)
         victims = session.preemptable(task, candidates) if candidates else []
@@ -243,20 +241,20 @@ class _Preemption:
         return dry_run.fits(node) and self._session.queue_room(queue, task.task.shape).tasks > 0 and dry_run.passes(node)
 
 
-def _why_no_rival(victim: Running, task: TaskState) -> str:
+def _why_no_rival(victim: Running, task: TaskState) -> Spared | None:
     if victim.gang.gang.queue != task.gang.gang.queue:
-        return OTHER_QUEUE
-    return SAME_GANG if victim.gang is task.gang else _why_spared(victim, task)
+        return Spared.OTHER_QUEUE
+    return Spared.SAME_GANG if victim.gang is task.gang else _why_spared(victim, task)
 
 
-def _why_no_mate(victim: Running, task: TaskState) -> str:
-    return _why_spared(victim, task) if victim.gang is task.gang else "of another gang"
+def _why_no_mate(victim: Running, task: TaskState) -> Spared | None:
+    return _why_spared(victim, task) if victim.gang is task.gang else Spared.OTHER_GANG
 
 
-def _why_spared(victim: Running, task: TaskState) -> str:
+def _why_spared(victim: Running, task: TaskState) -> Spared | None:
     if not victim.task.is_preemptable:
-        return NOT_PREEMPTABLE
-    return "" if victim.task.is_best_effort or not task.task.is_best_effort else "with requests, for a task without"
+        return Spared.NOT_PREEMPTABLE
+    return None if victim.task.is_best_effort or not task.task.is_best_effort else Spared.HAS_REQUESTS
 
 
 def _rule(task: TaskState, victim: TaskState) -> str:

@@ -8,7 +8,7 @@ Victims are evicted on trial and not only added up: affinity depends on which po
 
 from dataclasses import dataclass
 
-from phalanx.actions.dry_run import DryRun, Spared, candidates_on
+from phalanx.actions.dry_run import DryRun, SpareRule, candidates_on
 from phalanx.model.queue import Queue
 from phalanx.session.session import Session
 from phalanx.session.statement import Statement
@@ -50,7 +50,7 @@ class Candidate:
 class CandidateSearch:
     """Finds the node for one task by evicting on trial, node by node."""
 
-    def __init__(self, session: Session, task: TaskState, queue: Queue, dry_run: DryRun, spared: Spared) -> None:
+    def __init__(self, session: Session, task: TaskState, queue: Queue, dry_run: DryRun, spared: SpareRule) -> None:
         """Look for nodes where victims that the rules of the action do not spare make room."""
         self._session, self._task, self._queue = session, task, queue
         self._dry_run, self._spared = dry_run, spared

@@ -9,10 +9,6 @@ from collections.abc import Mapping
 from heapq import heappop
 
 from phalanx.actions.dry_run import (
-    NOT_PREEMPTABLE,
-    NOT_RECLAIMABLE,
-    NOT_RUNNING,
-    SAME_QUEUE,
     TOO_LITTLE_ROOM,
     VICTIMS_NOT_ENOUGH,
     DryRun,
@@ -34,6 +30,7 @@ from phalanx.model.queue import Queue
 from phalanx.model.task_status import Status
 from phalanx.session.arguments import Arguments
 from phalanx.session.session import Session
+from phalanx.session.spared import Spared
 from phalanx.session.statement import Statement
 from phalanx.session.trace_events import NoPreemptors, QueueNext, QueueOverused
 from phalanx.session.trace_searches import MayNotEvict, NoTaskLeft
@@ -148,12 +145,12 @@ class _Reclaim:
         statement.merge(part)
         return True
 
-    def _why_spared(self, victim: Running) -> str:
+    def _why_spared(self, victim: Running) -> Spared | None:
         queue = self._session.queues[victim.gang.gang.queue]
         if queue.name == self._queue.name:
-            return SAME_QUEUE
+            return Spared.SAME_QUEUE
         if not queue.is_reclaimable:
-            return NOT_RECLAIMABLE
+            return Spared.NOT_RECLAIMABLE
         if victim.status is not Status.RUNNING:
-            return NOT_RUNNING
-        return "" if victim.task.is_preemptable else NOT_PREEMPTABLE
+            return Spared.NOT_RUNNING
+        return None if victim.task.is_preemptable else Spared.NOT_PREEMPTABLE

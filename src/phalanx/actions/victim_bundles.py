@@ -9,6 +9,7 @@ from phalanx.actions.dry_run import Running, candidates_on, why_spared
 from phalanx.model.task_status import EVICTABLE, READY
 from phalanx.placement import Amounts, Mask
 from phalanx.session.session import Session
+from phalanx.session.spared import Spared
 from phalanx.state.gang_state import GangState, TaskState
 
 
@@ -52,7 +53,7 @@ class VictimBundles:
     def _may_go(self, task: TaskState) -> bool:
         return not self._why_spared(task)
 
-    def _why_spared(self, task: Running) -> str:
+    def _why_spared(self, task: Running) -> Spared | None:
         return why_spared(self._session, task, self._preemptor, self._purpose)
 
     def _split(self, gang: GangState, domain: Mask, need: Amounts) -> list[VictimBundle]:

@@ -11,26 +11,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from phalanx.actions.dry_run import (
-    KEEPS_ALL,
-    NOT_LOWER,
-    NOT_PREEMPTABLE,
-    NOT_RECLAIMABLE,
-    NOT_RUNNING,
-    DryRun,
-    GangNoun,
-    Running,
-    RunningNoun,
-    Spared,
-)
+from phalanx.actions.dry_run import DryRun, GangNoun, Running, RunningNoun, SpareRule
 from phalanx.actions.victim_units import spare_of
 from phalanx.model.gang import Gang
 from phalanx.model.task import GangKey
 from phalanx.model.task_status import EVICTABLE
 from phalanx.placement import Amounts
 from phalanx.placement.fit import copies
-from phalanx.session import spared
 from phalanx.session.session import Session
+from phalanx.session.spared import Spared, queue_keeps
 from phalanx.session.trace_searches import NearestNode, NoVictimsFound, SparedGang
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.snapshot import Snapshot
@@ -40,9 +29,12 @@ NEVER_PREEMPTS = Verdict.refuse("", "PreemptionNever", "its preemptionPolicy is 
 OVER_QUOTA = "QueueQuotaExceeded"
 MOST_ASKED = 16
 """For a verdict plugins are asked about so many gangs; if none of them may go, the others are not looked at."""
-FARTHEST = (
-    spared.NOT_PREEMPTABLE, spared.NOT_RUNNING, spared.NOT_LOWER, spared.WITHIN_SHARE, spared.NOT_RECLAIMABLE, spared.SAME_QUEUE,
-    spared.OTHER_QUEUE,
+FARTHEST = tuple(
+    reason.code
+    for reason in (
+        Spared.NOT_PREEMPTABLE, Spared.NOT_RUNNING, Spared.NOT_LOWER, Spared.KEEPS_ALL, Spared.NOT_RECLAIMABLE, Spared.SAME_QUEUE,
+        Spared.OTHER_QUEUE,
+    )
 )  # fmt: skip
 """Codes of those that are further and further from being victims; every other code is nearer than these."""
 
@@ -56,7 +48,7 @@ class SearchRule:
     """preempt: inside the queue; reclaim: in other queues."""
     hook: str
     """The question that plugins are asked."""
-    spared: Spared
+    spared: SpareRule
     takes_wholes: bool
     """Gangs go as a whole, or give what they can spare; else task by task."""
 
@@ -164,7 +156,7 @@ class VictimSurvey:
     def _rule_answer(self) -> _RuleAnswer:
         """Ask the rule of the action about everybody in its reach."""
         willing: list[GangKey] = []
-        first: dict[str, RunningNoun] = {}
+        first: dict[Spared, RunningNoun] = {}
         staying = 0
         for runner in self._in_reach():
             reason = self._rule.spared(runner)
@@ -221,22 +213,15 @@ class VictimSurvey:
         """Say by which rule of the action a task stays; yes if plugins are asked about it."""
         action, its = self._rule.action, runner.gang.gang
         if not self._is_in_reach(runner):
-            return (spared.other_queue if self._rule.purpose == "preempt" else spared.same_queue)(action, its.queue)
-        reason = self._rule.spared(runner)
-        match reason:
-            case "":
-                return YES
-            case _ if reason == NOT_PREEMPTABLE:
-                return spared.not_preemptable(action)
-            case _ if reason == NOT_LOWER:
-                return spared.not_lower(action, its.priority, self._mine.priority)
-            case _ if reason == NOT_RECLAIMABLE:
-                return spared.not_reclaimable(action, its.queue)
-            case _ if reason == KEEPS_ALL:
-                return spared.queue_keeps(action, its.queue, self._figures(its.queue), self._task.task.shape.request)
-            case _ if reason == NOT_RUNNING:
-                return spared.not_running(action)
-        return Verdict.refuse(action, "Protected", f"is {reason}")
+            reason: Spared | None = Spared.OTHER_QUEUE if self._rule.purpose == "preempt" else Spared.SAME_QUEUE
+        else:
+            reason = self._rule.spared(runner)
+        if reason is Spared.KEEPS_ALL:
+            return queue_keeps(action, its.queue, self._figures(its.queue), self._task.task.shape.request)
+        return YES if reason is None else reason.verdict(action, its, self._mine)
+
+    def _not_running(self, gang: Gang) -> Verdict:
+        return Spared.NOT_RUNNING.verdict(self._rule.action, gang, self._mine)
 
     def _figures(self, queue: str) -> Mapping[str, Mapping[str, float]]:
         return self._session.decisions.queues.get(queue, {})
@@ -245,7 +230,7 @@ class VictimSurvey:
         """Say why nothing of a gang goes; yes if some of it may."""
         tasks = [task for task in gang.tasks if task.status in EVICTABLE and task.node >= 0]
         if not tasks:
-            return spared.not_running(self._rule.action)
+            return self._not_running(gang.gang)
         willing = [task for task in tasks if not self._rule.spared(task)] if self._is_in_reach(tasks[0]) else []
         if not willing:
             return self._why_out_of_rule(tasks[0])
@@ -283,11 +268,11 @@ class VictimSurvey:
         at only for the others, and where members may differ: some run already, or were evicted in this session.
         """
         verdict = self._why_out_of_rule(runner)
-        is_uniform = verdict.reason != spared.NOT_RUNNING and not self._session.decisions.evictions
+        is_uniform = verdict.reason != Spared.NOT_RUNNING.code and not self._session.decisions.evictions
         if not verdict.ok and is_uniform:
             return verdict
         state = self._session.gang(runner.gang.gang.key)
-        return spared.not_running(self._rule.action) if state is None else self._why_stays(state)
+        return self._not_running(runner.gang.gang) if state is None else self._why_stays(state)
 
     def _nearest_node(self, may_go: list[GangState]) -> NearestNode | None:
         """Return the node that would come nearest to having room if everybody left who may; None if no node suits the task."""

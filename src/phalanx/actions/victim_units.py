@@ -18,6 +18,7 @@ from phalanx.model.task import Task
 from phalanx.model.task_status import EVICTABLE, READY, Status
 from phalanx.placement import Amounts
 from phalanx.session.session import Session
+from phalanx.session.spared import Spared
 from phalanx.state.gang_state import GangState, TaskState
 
 Importance = tuple[bool, int, int, int, int]
@@ -129,7 +130,7 @@ class VictimUnits:
     def _may_go(self, task: TaskState) -> bool:
         return not self._why_spared(task)
 
-    def _why_spared(self, task: Running) -> str:
+    def _why_spared(self, task: Running) -> Spared | None:
         return why_spared(self._session, task, self._gang, self._purpose)
 
     def _whole(self, preemptor: TaskState, gang: GangState) -> VictimUnit | None:

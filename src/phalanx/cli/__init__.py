@@ -18,7 +18,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from phalanx import __version__
-from phalanx.errors import PhalanxError
+from phalanx.cli.failures import tell_failure
+from phalanx.cli.streams import OutputError, guarded_streams
 
 COMPLETE_VARIABLE = "_PHALANX_COMPLETE"
 PLUGIN = "kubectl phalanx"
@@ -92,16 +93,20 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:  # Any: as click declares it
         try:
             return super().invoke(ctx)
-        except PhalanxError as problem:
-            from phalanx.cli.output import visible
-
-            click.echo("\n".join(map(visible, f"error: {problem}".split("\n"))), err=True)
-            ctx.exit(1)
+        except (click.ClickException, click.exceptions.Exit):
+            raise
+        except (Exception, KeyboardInterrupt) as problem:  # nothing that goes wrong ends in a traceback
+            ctx.exit(tell_failure(problem, ctx.obj))
 
     def main(self, *args: Any, **settings: Any) -> Any:  # Any: passed on to click unread
         settings.setdefault("prog_name", _program_name(sys.argv[0]))
         settings.setdefault("complete_var", COMPLETE_VARIABLE)
-        return super().main(*args, **settings)
+        typed = (args[0] if args else settings.get("args")) or sys.argv[1:]
+        try:
+            with guarded_streams():
+                return super().main(*args, **settings, obj=tuple(typed))
+        except OutputError as problem:
+            sys.exit(tell_failure(problem, typed))
 
 
 def _load(target: str) -> click.Command:
@@ -116,6 +121,10 @@ def _program_name(started_as: str) -> str:
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "-v", "verbosity", type=click.IntRange(0, 9), metavar="N", expose_value=False,
+    help="Verbosity of failures; at 5, internal errors are printed with their traceback.",
+)  # fmt: skip
 @click.version_option(__version__, prog_name="phalanx", message="%(prog)s %(version)s")
 def main() -> None:
     """Gang scheduling for Kubernetes: a set of pods starts together or not at all."""

@@ -64,6 +64,7 @@ class _Applier:
 
     async def apply(self, place: str, document: dict[str, Any]) -> None:
         """Apply one object and say what became of it."""
+        from phalanx.cli import output
         from phalanx.cli.lookup import title
         from phalanx.errors import ClusterError, Unreachable
         from phalanx.model.kinds import kind_of
@@ -74,14 +75,15 @@ class _Applier:
             found = wanted(kind, document, self._namespace)
             if kind.is_namespaced:
                 await self._ensure_namespace(found["metadata"]["namespace"])
-            click.echo(f"{title(kind, found['metadata']['name'])} {await self._write(kind, found)}")
+            output.say(f"{title(kind, found['metadata']['name'])} {await self._write(kind, found)}")
         except Unreachable:
             raise
         except ClusterError as problem:
             self.refused += 1
-            click.echo(f"error: {place}: {problem}", err=True)
+            output.complain(f"error: {place}: {problem}")
 
     async def _ensure_namespace(self, name: str) -> None:
+        from phalanx.cli import output
         from phalanx.errors import Exists, Missing
         from phalanx.model.kinds import NAMESPACE
 
@@ -92,7 +94,7 @@ class _Applier:
         except Missing:
             try:
                 await self._client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-                click.echo(f"namespace/{name} created, as it was missing")
+                output.say(f"namespace/{name} created, as it was missing")
             except Exists:
                 pass  # another client was quicker
         self._known_namespaces.add(name)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from phalanx.bench.scenarios import DEFAULT, FULL, BenchKind, BenchScenario
+from phalanx.cli.progress import clear_progress, show_progress
 
 if TYPE_CHECKING:
     from phalanx.bench.measure import CycleRow
@@ -112,7 +113,7 @@ def evict(only: str, profile: str | None, output: str, write: Path | None) -> No
     rows = []
     for number, scenario in enumerate(chosen):
         if sys.stderr.isatty():
-            click.echo(f"\r\033[K[{number + 1}/{len(chosen)}] {scenario.name}", nl=False, err=True)
+            show_progress(f"[{number + 1}/{len(chosen)}] {scenario.name}")
         rows.append(run(scenario))
     _clear_progress()
     shown = rows[0] if len(rows) == 1 else rows
@@ -137,12 +138,12 @@ def _run(rows: list[BenchScenario], options: BenchOptions) -> "list[CycleRow | F
 
 def _progress(number: int, rows: list[BenchScenario]) -> None:
     if sys.stderr.isatty():
-        click.echo(f"\r\033[K[{number + 1}/{len(rows)}] {rows[number].name}", nl=False, err=True)
+        show_progress(f"[{number + 1}/{len(rows)}] {rows[number].name}")
 
 
 def _clear_progress() -> None:
     if sys.stderr.isatty():
-        click.echo("\r\033[K", nl=False, err=True)
+        clear_progress()
 
 
 def _show(results: "list[CycleRow | FailedRow]", options: BenchOptions) -> None:

@@ -13,9 +13,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import click
-
 from phalanx.cli.connection import Reach, ask
+from phalanx.cli.progress import clear_progress, show_progress
 
 if TYPE_CHECKING:
     from phalanx.dialects.cluster import ObjectCluster
@@ -79,18 +78,17 @@ class ReadingLine:
 
     def __init__(self) -> None:
         """Begin now; nothing is shown where stderr is no terminal."""
-        self._begun, self._width = time.monotonic(), 0
+        self._begun, self._is_empty = time.monotonic(), True
         self._is_shown = sys.stderr.isatty()
 
     def show(self, kind: "Kind", read: int, total: int) -> None:
         """Show how many objects of a large kind were read."""
         if not self._is_shown or total == read or time.monotonic() - self._begun < PATIENCE_SECONDS:
             return
-        text = f"read {read:,} of {total:,} {kind.plural}"
-        click.echo(f"\r{text.ljust(self._width)}", err=True, nl=False)
-        self._width = max(self._width, len(text))
+        show_progress(f"read {read:,} of {total:,} {kind.plural}")
+        self._is_empty = False
 
     def clear(self) -> None:
         """Leave the line empty for what follows."""
-        if self._width:
-            click.echo(f"\r{' ' * self._width}\r", err=True, nl=False)
+        if not self._is_empty:
+            clear_progress()

@@ -48,7 +48,7 @@ def check(file: str) -> None:
 
     policy = policy_of_file(file)
     parts = (counted(len(policy.actions), "action"), counted(len(policy.tiers), "tier"), counted(len(policy.plugins()), "plugin"))
-    click.echo(f"{'stdin' if file == '-' else file}: ok, {', '.join(parts)}")
+    output.say(f"{'stdin' if file == '-' else file}: ok, {', '.join(parts)}")
     if not policy.holds_gangs:
         output.note(f"tiers: {NO_GANGS}, so that parts of them start and hold resources; add the plugin 'gang'")
 
@@ -56,7 +56,7 @@ def check(file: str) -> None:
 @command.command("list", epilog="\b\nExamples:\n  phalanx config list\n  phalanx config list | grep queue")
 def list_names() -> None:
     """List the profiles, actions and plugins that a configuration can use."""
-    from phalanx.cli.output import columns
+    from phalanx.cli import output
     from phalanx.config.builtin import CATALOGUE
     from phalanx.config.policies import profile_names, profile_summary
     from phalanx.config.reference import summary
@@ -69,5 +69,5 @@ def list_names() -> None:
     width = max(len(name) for rows in sections.values() for name, _ in rows)
     for number, (title, rows) in enumerate(sections.items()):
         click.echo("\n" * bool(number) + title)
-        for line in columns([(f"  {name.ljust(width)}", text) for name, text in rows]):
-            click.echo(line)
+        for line in output.columns([(f"  {name.ljust(width)}", text) for name, text in rows]):
+            output.say(line)

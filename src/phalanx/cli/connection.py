@@ -15,7 +15,7 @@ which of the two is asked.
 
 import os
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -24,6 +24,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from phalanx.cli import PLUGIN
+from phalanx.cli.failures import cause_of
 from phalanx.cli.lookup import START, address_file, running_address
 
 if TYPE_CHECKING:
@@ -207,8 +208,10 @@ class _Warnings:
 
     def show(self, text: str) -> None:
         if text not in self._shown:
+            from phalanx.cli.output import complain
+
             self._shown.add(text)
-            click.echo(f"Warning: {text}", err=True)
+            complain(f"Warning: {text}")
 
 
 def ask(
@@ -219,8 +222,6 @@ def ask(
     is_frugal: bool = False,
 ) -> Result:
     """Ask the cluster something about a namespace, and return the answer; a frugal client decodes only what sessions need."""
-    import asyncio
-
     from phalanx.cli import output
     from phalanx.errors import Unauthorized, Unreachable
     from phalanx.store.kube.client import ANSWER_SECONDS
@@ -237,7 +238,7 @@ def ask(
             return await question(client, reach.namespace or found.namespace)
 
     try:
-        return asyncio.run(asked())
+        return _answer(asked())
     except Unreachable as problem:
         if found.place:
             raise Unreachable(f"{found.place}: {problem}") from problem
@@ -246,3 +247,13 @@ def ask(
     except Unauthorized as problem:
         what = "does not know who asks; log in again, or name another context with --context"
         raise Unauthorized(f"{found.place or 'no credentials'}: {found.server} {what}") from problem
+
+
+def _answer(asked: Coroutine[Any, Any, Result]) -> Result:
+    """Return what the cluster answers; where several watches fail together, one failure is raised."""
+    import asyncio
+
+    try:
+        return asyncio.run(asked)
+    except BaseExceptionGroup as problems:
+        raise cause_of(problems) from None

@@ -67,7 +67,7 @@ def _write(found: "Converted", form: str) -> None:
         output.write_data({"apiVersion": "v1", "kind": "List", "metadata": {}, "items": found.objects, "lost": lost}, form)
         return
     for line in lines:
-        click.echo(f"# lost: {line}")
+        output.say(f"# lost: {line}")
     for number, item in enumerate(found.objects):
         if number:
             click.echo("---")

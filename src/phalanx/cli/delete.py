@@ -46,7 +46,7 @@ def command(
     Pods on a node get their grace period; objects with finalizers are deleted once these are removed.
     """
     from phalanx.cli.delete_run import Deleter, by_name, of_files
-    from phalanx.cli.lookup import split_name
+    from phalanx.cli.lookup import Looking, split_name
 
     kind_name, all_names = split_name(kind or "", names)
     if files and kind:
@@ -56,11 +56,13 @@ def command(
     listed = of_files(files) if files else []
 
     async def deleted(client: "Client", namespace: str) -> int:
-        targets = listed or await by_name(client, kind_name, namespace, all_names)
-        deleter = Deleter(client, namespace, grace)
-        for kind, place, name in targets:
-            await deleter.delete(kind, place, name)
-        return deleter.refused
+        deleter, looking = Deleter(client, namespace, grace), Looking()
+        for target in listed:
+            await deleter.delete(*target)
+        for name in all_names:
+            for target in await looking.at(by_name(client, kind_name, namespace, name)) or ():
+                await deleter.delete(*target)
+        return deleter.refused + looking.missing
 
     if ask(reach, deleted):
         ctx.exit(1)

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-import click
-
+from phalanx.cli import output
 from phalanx.cli.get_run import gangs, group_kind
 from phalanx.cli.lookup import find, is_gang, title
 from phalanx.dialects.cluster import describe
@@ -30,19 +29,15 @@ def _target(place: str, document: Document) -> ObjectPlace:
     return kind_of(document), str(meta.get("namespace") or ""), str(meta["name"])
 
 
-async def by_name(client: Client, kind_name: str, namespace: str, names: Iterable[str]) -> list[ObjectPlace]:
-    """Return the objects of some names, of a gang its pods and then its group, if it has one; every one has to be there."""
-    found: list[ObjectPlace] = []
-    for name in names:
-        if is_gang(kind_name):
-            (gang,) = await gangs(client, namespace, [name])
-            kind = await group_kind(client, gang)
-            found += ((POD, namespace, member["pod"]) for member in gang["members"])
-            found += [] if kind is None else [(kind, namespace, name.partition("@")[0])]
-        else:
-            kind, document = await find(client, kind_name, namespace, name)
-            found.append((kind, document["metadata"].get("namespace", ""), name))
-    return found
+async def by_name(client: Client, kind_name: str, namespace: str, name: str) -> list[ObjectPlace]:
+    """Return the object of a name, of a gang its pods and then its group, if it has one."""
+    if not is_gang(kind_name):
+        kind, document = await find(client, kind_name, namespace, name)
+        return [(kind, document["metadata"].get("namespace", ""), name)]
+    (gang,) = await gangs(client, namespace, [name])
+    group = await group_kind(client, gang)
+    found: list[ObjectPlace] = [(POD, namespace, member["pod"]) for member in gang["members"]]
+    return [*found, *([] if group is None else [(group, namespace, name.partition("@")[0])])]
 
 
 class Deleter:
@@ -58,9 +53,9 @@ class Deleter:
         place = (namespace or self._namespace) if kind.is_namespaced else ""
         try:
             await self._client.delete(kind, place, name, grace=self._grace if kind is POD else None)
-            click.echo(f"{title(kind, name)} deleted")
+            output.say(f"{title(kind, name)} deleted")
         except Unreachable:
             raise
         except ClusterError as problem:
             self.refused += 1
-            click.echo(f"error: {title(kind, name)}: {problem}", err=True)
+            output.complain(f"error: {title(kind, name)}: {problem}")

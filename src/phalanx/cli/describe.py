@@ -20,13 +20,14 @@ Examples:
 @click.argument("kind", type=KindName(), metavar="[KIND]")
 @click.argument("names", nargs=-1, type=ObjectName(), metavar="NAME...")
 @cluster_options("Namespace of the object.")
-def command(kind: str, names: tuple[str, ...], reach: Reach) -> None:
+@click.pass_context
+def command(ctx: click.Context, kind: str, names: tuple[str, ...], reach: Reach) -> None:
     """Show the details of an object and its events.
 
     A name without a kind is a gang. For a gang: its members and their nodes, its conditions, and why it is waiting.
     """
     from phalanx.cli.describe_run import describe
-    from phalanx.cli.lookup import is_known, split_name
+    from phalanx.cli.lookup import Looking, is_known, split_name
 
     kind_name, all_names = split_name(kind, names) if names or "/" in kind or is_known(kind) else ("gang", (kind,))
     if not all_names:
@@ -34,10 +35,12 @@ def command(kind: str, names: tuple[str, ...], reach: Reach) -> None:
             f"which one? write for example: {click.get_current_context().find_root().info_name} describe {kind_name} NAME"
         )
 
-    async def described(client: "Client", namespace: str) -> None:
+    async def described(client: "Client", namespace: str) -> bool:
+        looking = Looking()
         for number, name in enumerate(all_names):
-            if number:
+            if number > looking.missing:
                 click.echo()
-            await describe(client, kind_name, namespace, name)
+            await looking.at(describe(client, kind_name, namespace, name))
+        return not looking.missing
 
-    ask(reach, described)
+    ctx.exit(0 if ask(reach, described) else 1)

@@ -5,12 +5,12 @@ from contextlib import suppress
 from typing import Any
 
 import click
-import yaml
 
 from phalanx.cli import output
-from phalanx.cli.gang_lookup import gang_called
+from phalanx.cli.gang_choice import gang_called
 from phalanx.cli.get_run import group_kind
 from phalanx.cli.lookup import find, is_gang
+from phalanx.cli.yaml_text import yaml_text
 from phalanx.errors import Forbidden, Missing
 from phalanx.explain.recorded import event_order, event_time, pod_refusal
 from phalanx.model.kinds import EVENT, POD
@@ -105,7 +105,7 @@ def _show_object(found: Document, now: float) -> None:
     )
     rest = {key: value for key, value in found.items() if key not in ("apiVersion", "kind", "metadata")}
     if rest:
-        click.echo(yaml.safe_dump(rest, sort_keys=False, allow_unicode=True), nl=False)
+        click.echo(yaml_text(rest), nl=False)
 
 
 async def _show_shares(client: Client, name: str) -> None:
@@ -127,7 +127,7 @@ def _amount(resource: str, amount: float | None) -> str:
 def _fields(*fields: tuple[str, Any]) -> None:
     shown = [(f"{name}:", str(value)) for name, value in fields if value != ""]
     for line in output.columns(shown):
-        click.echo(line)
+        output.say(line)
 
 
 def _pairs(table: Document) -> str:
@@ -138,7 +138,7 @@ def _section(title: str, rows: Sequence[Sequence[str]]) -> None:
     if len(rows) > 1:
         click.echo(f"{title}:")
         for line in output.columns(rows):
-            click.echo(f"  {line}")
+            output.say(f"  {line}")
 
 
 def _show_conditions(conditions: Iterable[Document]) -> None:

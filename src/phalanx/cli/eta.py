@@ -7,7 +7,7 @@ import click
 
 from phalanx.cli import policy_options
 from phalanx.cli.connection import GangName, Reach, cluster_options
-from phalanx.cli.policy_options import PATH, Duration
+from phalanx.cli.policy_options import PATH, Duration, SessionOptions
 
 EXAMPLES = """\b
 Examples:
@@ -23,6 +23,7 @@ Exit status:
 """
 
 NOT_EXPECTED = 3
+RECENT, NONE = "recent", "none"
 
 
 @click.command(epilog=EXAMPLES)
@@ -35,8 +36,15 @@ NOT_EXPECTED = 3
 @click.option("--write-history", "written", type=click.Path(dir_okay=False), metavar="FILE",
               help="Write how long the finished gangs of the input and of --history took to this file.")  # fmt: skip
 @click.option("--assume", metavar="DURATION", help="Duration of gangs of which nothing is known, such as 4h or 30m..6h.")
+@click.option("--arrivals", type=click.Choice((RECENT, NONE)), default=RECENT, show_default=True,
+              help="Gangs that are submitted later and delay those that wait: like those of the last day, or none.")  # fmt: skip
 @click.option(
-    "--seeds", type=click.IntRange(1, 1000), default=20, show_default=True, metavar="N", help="How many simulations to run."
+    "--seeds",
+    type=click.IntRange(1, 1000),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="How many simulations to run, and a quarter as many with arrivals.",
 )
 @click.option("--horizon", type=Duration(), default="7d", show_default=True, metavar="DURATION", help="How far to simulate.")
 @click.option(
@@ -53,8 +61,8 @@ def command(ctx: click.Context, /, reach: Reach, **options: Any) -> None:  # Any
     """Estimate when waiting gangs start. Nothing is changed.
 
     Simulates the cluster on from its present state, many times: running gangs end after the durations that are known from
-    annotations, from finished gangs like them, and from deadlines. Shows when half of the simulations had started a gang, when nine
-    out of ten had, and which gangs have to finish first. Work that is submitted later is not foreseen.
+    annotations, from finished gangs like them, and from deadlines. Shows when half of the simulations had started a gang, and which
+    gangs have to finish first; and by when nine out of ten had, if gangs are submitted later as in the last day.
     """
     from phalanx.cli.eta_run import answer
 
@@ -64,28 +72,26 @@ def command(ctx: click.Context, /, reach: Reach, **options: Any) -> None:  # Any
         ctx.exit(NOT_EXPECTED)
 
 
-@dataclass(frozen=True, slots=True)
-class EtaOptions:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EtaOptions(SessionOptions):
     """What was typed."""
 
-    reach: Reach
     gang: str | None
-    files: tuple[str, ...]
     histories: tuple[str, ...]
     written: str | None
     assume: str | None
+    arrivals: str
     seeds: int
     horizon: float
     timeout: float
-    config: str | None
-    profile: str | None
-    names: tuple[str, ...]
-    now: str | None
-    form: str
+
+    @property
+    def sources(self) -> tuple[str | None, ...]:
+        """Everything that is read, each of which may be stdin."""
+        return (*self.files, *self.histories, self.config)
 
     def refuse_clashes(self) -> None:
         """Refuse options that do not go together."""
-        policy_options.refuse_two_policies(self.config, self.profile)
+        SessionOptions.refuse_clashes(self)  # a class with slots is made twice, and super() means the first
         if self.files and (self.reach.server or self.reach.kubeconfig or self.reach.context):
             raise click.UsageError("-f names files, and --server, --kubeconfig and --context a cluster; write one or the other")
-        policy_options.refuse_stdin_twice(*self.files, *self.histories, self.config)

@@ -6,7 +6,8 @@ from typing import Any
 import click
 
 from phalanx.cli import policy_options
-from phalanx.cli.connection import GangName, Reach, cluster_options
+from phalanx.cli.connection import GangName, cluster_options
+from phalanx.cli.policy_options import SessionOptions
 
 EXAMPLES = """\b
 Examples:
@@ -24,25 +25,13 @@ Exit status:
 GANG_WAITS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainOptions:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainOptions(SessionOptions):
     """What was typed."""
 
-    reach: Reach
     gang: str
-    files: tuple[str, ...]
-    config: str | None
-    profile: str | None
-    names: tuple[str, ...]
-    now: str | None
     changes: tuple[str, ...]
     timeout: float
-    form: str
-
-    def refuse_clashes(self) -> None:
-        """Refuse options that do not go together."""
-        policy_options.refuse_two_policies(self.config, self.profile)
-        policy_options.refuse_stdin_twice(*self.files, self.config)
 
 
 @click.command(epilog=EXAMPLES)

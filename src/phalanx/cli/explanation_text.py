@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 import click
 
-from phalanx.cli.output import NARROWEST, Terminal, visible
+from phalanx.cli.output import NARROWEST, Terminal
+from phalanx.cli.streams import own, visible
 from phalanx.explain.gang_status import GangStatus
 from phalanx.explain.tree import Explanation, Line, Stage, StageResult
 
@@ -43,7 +44,7 @@ def _stage_lines(result: StageResult, screen: Terminal) -> Iterator[str]:
     title = f"  {sign} {result.stage.value.ljust(NAME_WIDTH)}"
     text = "\n".join(part for line in result.lines for part in _tree_lines(line, screen, OFFSET))
     first = title + text[len(title) :]
-    yield from (click.style(title, fg=COLOURS[result.ok]) + first[len(title) :] if screen.has_colour else first).split("\n")
+    yield from (own(click.style(title, fg=COLOURS[result.ok])) + first[len(title) :] if screen.has_colour else first).split("\n")
 
 
 def _tree_lines(line: Line, screen: Terminal, indent: int) -> Iterator[str]:

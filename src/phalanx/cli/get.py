@@ -49,21 +49,24 @@ class OutputForm(click.Choice[str]):
 )  # fmt: skip
 @click.option("--no-headers", "has_headers", flag_value=False, default=True, help="Do not print column headers.")
 @click.option("-w", "--watch", "follows", is_flag=True, help="Keep watching and print every change until Ctrl-C.")
-def command(reach: Reach, **options: Any) -> None:  # Any: as click read them
+@click.pass_context
+def command(ctx: click.Context, /, reach: Reach, **options: Any) -> None:  # Any: as click read them
     """List gangs or other objects of a cluster: pods, nodes, podgroups, queues and so on.
 
     A gang is a group with its pods; the list shows its status and, if it waits, why.
     """
     from phalanx.cli.get_run import show
 
-    async def shown(client: "Client", namespace: str) -> None:
-        await show(client, GetOptions(namespace=namespace, **options))
+    async def shown(client: "Client", namespace: str) -> bool:
+        return await show(client, GetOptions(namespace=namespace, **options))
 
     try:
-        ask(reach, shown)
+        is_all_there = ask(reach, shown)
     except KeyboardInterrupt:
         if not options["follows"]:
             raise
+    else:
+        ctx.exit(0 if is_all_there else 1)
 
 
 @dataclass(frozen=True, slots=True)

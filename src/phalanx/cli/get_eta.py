@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from phalanx.cli.eta_simulations import EtaSettings, eta_cluster, simulated
+from phalanx.cli.eta_simulations import EtaSettings, SimulationPlan, eta_cluster, simulated
 from phalanx.cli.session_input import cluster_for, input_of
 from phalanx.config.policies import DEFAULT_PROFILE, policy_of_profile
 from phalanx.errors import PhalanxError
@@ -50,8 +50,9 @@ def _texts(listed: ListedCluster) -> dict[str, str]:
     end = time.monotonic() + SECONDS
     policy = policy_of_profile(DEFAULT_PROFILE)
     intake = take_in((), cluster_for(policy, ()), goes_on=True, live=listed)
-    given = eta_cluster(input_of(intake, policy, (), listed.now), EtaSettings(HORIZON)).input
-    found = simulated(given, SEEDS, end, divides=False)
+    known = EtaSettings(HORIZON, has_arrivals=False)  # they do not change what is shown
+    given = eta_cluster(input_of(intake, policy, (), listed.now), known).input
+    found = simulated(given, SimulationPlan(SEEDS, 0), end, divides=False)
     is_whole = found.runs[0].is_whole
     return {
         item.gang.partition("@")[0]: _text(item, is_whole=is_whole) for item in estimates(given.question, found.runs, found.hopeful)
@@ -59,7 +60,6 @@ def _texts(listed: ListedCluster) -> dict[str, str]:
 
 
 def _text(found: Estimate, *, is_whole: bool) -> str:
-    start = found.by(0.5)
-    if start is not None:
-        return short_time(round(start))
+    if found.p50 is not None:
+        return short_time(round(found.p50))
     return UNKNOWN if found.unknown or not is_whole else f">{short_time(HORIZON)}"

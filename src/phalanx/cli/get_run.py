@@ -10,8 +10,9 @@ import msgspec
 from phalanx.cli import output
 from phalanx.cli.get import GetOptions
 from phalanx.cli.jsonpath import filled
-from phalanx.cli.lookup import find, is_gang, kinds_here, split_name, title
-from phalanx.errors import Forbidden, Gone, Missing
+from phalanx.cli.lookup import Looking, find, is_gang, kinds_here, split_name, title
+from phalanx.cli.streams import visible
+from phalanx.errors import Forbidden, Gone, Missing, Unreachable
 from phalanx.explain.gang_status import GangStatus
 from phalanx.model.kinds import GROUP_KINDS, POD, Kind, kind_of
 from phalanx.store.kube.client import Client
@@ -22,22 +23,24 @@ BETWEEN_LOOKS_SECONDS = 0.5
 """What changes together is shown together."""
 
 
-async def show(client: Client, asked: GetOptions) -> None:
-    """Show what was asked for."""
+async def show(client: Client, asked: GetOptions) -> bool:
+    """Show what was asked for; return whether all of it is there."""
     kind_name, names = split_name(asked.kind, asked.names)
     table = _Table(client, asked)
     if is_gang(kind_name):
-        await _show_gangs(client, asked, names, table)
-        return
+        return await _show_gangs(client, asked, names, table)
     kinds = [kind for part in kind_name.split(",") for kind in await kinds_here(client, part)]
+    looking = Looking()
     items = (
-        [(await find(client, kind_name, asked.namespace, name))[1] for name in names]
+        [found[1] for name in names if (found := await looking.at(find(client, kind_name, asked.namespace, name))) is not None]
         if names
         else await _listed(client, asked, kinds)
     )
-    table.write(items, is_one=len(names) == 1)
-    if asked.follows:
+    if items or not names:
+        table.write(items, is_one=len(names) == 1)
+    if asked.follows and not looking.missing:
         await _follow(client, asked, kinds, table)
+    return not looking.missing
 
 
 async def _listed(client: Client, asked: GetOptions, kinds: Sequence[Kind]) -> list[Document]:
@@ -61,17 +64,20 @@ async def _follow(client: Client, asked: GetOptions, kinds: Sequence[Kind], tabl
 
 
 async def changes(client: Client, kind: Kind, namespace: str, labels: str = "", fields: str = "") -> AsyncIterator[Document]:
-    """Yield objects as they change from now on."""
-    since = (await client.list(kind, namespace, labels=labels, fields=fields)).version
+    """Yield objects as they change from now on; a watch that ended or has a gap is begun anew."""
+    since = ""
     while True:
         try:
+            since = since or (await client.list(kind, namespace, labels=labels, fields=fields)).version
             async with aclosing(client.watch(kind, namespace, since=since, labels=labels, fields=fields)) as events:
                 async for event in events:
                     since = event.object["metadata"]["resourceVersion"]
                     if event.type != "BOOKMARK":
                         yield event.object
         except Gone:
-            since = (await client.list(kind, namespace, labels=labels, fields=fields)).version
+            since = ""
+        except Unreachable as problem:
+            raise Unreachable(f"{client.server} has stopped answering") from problem
 
 
 # --- gangs ---------------------------------------------------------------------------------------------------------------
@@ -88,9 +94,16 @@ async def gangs(client: Client, namespace: str, names: Sequence[str] = ()) -> li
     """Return the gangs of a namespace, or of all; those that were named have to be there."""
     found = await _listed_gangs(client, namespace)
     for name in names:
-        if not any(item["metadata"]["name"] == name for item in found):
-            raise Missing(f'gang "{name}" not found{await _elsewhere(client, name)}')
+        await _gang_in(found, client, name)
     return [item for item in found if not names or item["metadata"]["name"] in names]
+
+
+async def _gang_in(found: Sequence[Document], client: Client, name: str) -> Document:
+    """Return the gang of a name among those that were found."""
+    for item in found:
+        if item["metadata"]["name"] == name:
+            return item
+    raise Missing(f'gang "{name}" not found{await _elsewhere(client, name)}')
 
 
 async def names_here(client: Client, kind_name: str, namespace: str) -> list[str]:
@@ -142,13 +155,22 @@ async def _with_eta(client: Client, shown: list[Document]) -> list[Document]:
     return [*await with_eta(client, shown)]
 
 
-async def _show_gangs(client: Client, asked: GetOptions, names: tuple[str, ...], table: "_Table") -> None:
+async def _show_gangs(client: Client, asked: GetOptions, names: tuple[str, ...], table: "_Table") -> bool:
     if asked.labels or asked.fields:
         raise click.UsageError("gangs have no labels or fields to select by; select pods or podgroups")
-    shown = await gangs(client, asked.place, names)
-    table.write(await _with_eta(client, shown) if asked.has_eta else shown, is_one=len(names) == 1)
-    if not asked.follows:
-        return
+    looking, found = Looking(), await _listed_gangs(client, asked.place)
+    there = {name for name in names if await looking.at(_gang_in(found, client, name)) is not None}
+    shown = [item for item in found if not names or item["metadata"]["name"] in there]
+    if shown or not names:
+        table.write(await _with_eta(client, shown) if asked.has_eta else shown, is_one=len(names) == 1)
+    if asked.follows and not looking.missing:
+        await _follow_gangs(client, asked, shown, table)
+    return not looking.missing
+
+
+async def _follow_gangs(client: Client, asked: GetOptions, shown: Sequence[Document], table: "_Table") -> None:
+    """Show every gang that changes."""
+    names = {item["metadata"]["name"] for item in shown} if split_name(asked.kind, asked.names)[1] else set()
     changed = asyncio.Event()
 
     async def listen(kind: Kind) -> None:
@@ -193,7 +215,7 @@ class _Table:
                 self.write_more(item)
         elif not items:
             where = "anywhere" if self._asked.everywhere else f"in namespace {self._asked.namespace}; -A shows all namespaces"
-            click.echo(f"no {self._asked.kind} {where}", err=True)
+            output.complain(f"no {self._asked.kind} {where}")
         else:
             self._write_tables(items)
 
@@ -205,7 +227,7 @@ class _Table:
             click.echo("---")
             output.write_data(item, "yaml")
         elif self._asked.form == "name":
-            click.echo(_name(item))
+            output.say(_name(item))
         elif self._asked.template:
             click.echo(filled(self._asked.template, item), nl=False)
         else:
@@ -226,14 +248,14 @@ class _Table:
 
     def _write_row(self, row: Sequence[str]) -> None:
         widths = [*self._widths, *([0] * len(row))]
-        click.echo(output.GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip())
+        output.say(output.GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip())
 
     def _head(self, item: Document) -> list[str]:
         return [*(["NAMESPACE"] if self._shows_place(item) else []), *(column.title for column in self._columns(item))]
 
     def _row(self, item: Document) -> list[str]:
         place = [item["metadata"]["namespace"]] if self._shows_place(item) else []
-        return [*place, *(str(column.cell(item)) for column in self._columns(item))]
+        return [visible(cell) for cell in (*place, *(str(column.cell(item)) for column in self._columns(item)))]
 
     def _shows_place(self, item: Document) -> bool:
         return self._asked.everywhere and "namespace" in item["metadata"]

@@ -1,8 +1,8 @@
 """Groups for pods of the input that name none: commands that hold one session make them as the controllers of a cluster would."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
-from phalanx.cli import output
 from phalanx.controllers.builtin import ControllerSettings, grouping_controllers
 from phalanx.explain.reason_text import counted
 from phalanx.model.kinds import Document, object_key
@@ -12,20 +12,25 @@ from phalanx.store.bare_pods import grouped_pods
 from phalanx.store.input_files import Intake
 
 
-def grouped(intake: Intake, names: Sequence[str], now: float) -> list[Document]:
-    """Enter the groups that controllers make for pods which name none; return all objects."""
+class Grouping(NamedTuple):
+    """All objects of an input, those among them that controllers make, and why some pods have no group."""
+
+    documents: list[Document]
+    notes: list[str]
+
+
+def grouped(intake: Intake, names: Sequence[str], now: float) -> Grouping:
+    """Enter the groups that controllers make for pods which name none."""
     documents: list[Document] = [*intake.complete]
     settings = settings_for(names)
     served = {*settings.schedulers, *settings.grouper.scheduler_names}
     alone = [object_key(item) for item in documents if item["kind"] == "Pod" and _is_alone(intake, object_key(item), served)]
     if not alone:
-        return documents
+        return Grouping(documents, [])
     found = grouped_pods(documents, alone, grouping_controllers(settings), now)
-    for text in _once(found.problems):
-        output.note(text)
     for document in found.documents:
         intake.cluster.put(document)
-    return [*documents, *found.documents]
+    return Grouping([*documents, *found.documents], list(_once(found.problems)))
 
 
 def settings_for(names: Sequence[str]) -> ControllerSettings:

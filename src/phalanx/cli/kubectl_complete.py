@@ -11,6 +11,8 @@ import click
 from click.shell_completion import CompletionItem, ShellComplete
 
 from phalanx.cli import COMPLETE_VARIABLE, PLUGIN, main
+from phalanx.cli.failures import tell_failure
+from phalanx.cli.streams import OutputError, guarded_streams
 
 FILES, NO_FILES = 0, 4
 """What may be completed besides: any file, or nothing."""
@@ -31,5 +33,9 @@ def _line(item: CompletionItem) -> str:
 
 def run() -> None:
     """Answer kubectl."""
-    for line in complete(sys.argv[1:]):
-        click.echo(line)
+    try:
+        with guarded_streams():
+            for line in complete(sys.argv[1:]):
+                click.echo(line.replace("\n", " "))
+    except OutputError as problem:
+        sys.exit(tell_failure(problem, ()))

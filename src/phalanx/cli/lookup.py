@@ -2,13 +2,15 @@
 
 import json
 import os
+from collections.abc import Awaitable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from phalanx.model.kinds import Kind
     from phalanx.store.kube.client import Client
 
+Found = TypeVar("Found")
 START = "start one with 'phalanx up', or name one with --server or --kubeconfig"
 
 
@@ -18,11 +20,15 @@ def address_file() -> Path:
     return Path(folder) / "phalanx" / "server.json"
 
 
-def leave_address(server: str) -> None:
-    """Leave the address of the cluster for other commands."""
+def leave_address(server: str) -> str:
+    """Leave the address of the cluster for other commands; where one runs already, leave that alone and return who it is."""
+    first, pid = _left()
+    if running_address():
+        return f"the cluster at {first} (process {pid})"
     file = address_file()
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps({"server": server, "pid": os.getpid()}))
+    return ""
 
 
 def take_address_back(server: str) -> None:
@@ -123,6 +129,26 @@ async def find(client: "Client", kind_name: str, namespace: str, name: str) -> t
             problem = missing
     assert problem is not None
     raise Missing(f"{problem}{await _elsewhere(client, kind_name, name)}") from problem
+
+
+class Looking:
+    """Looks for one object after the other: those that are not there are told, and the others are found all the same."""
+
+    def __init__(self) -> None:
+        """Begin with nothing missing."""
+        self.missing = 0
+
+    async def at(self, found: Awaitable[Found]) -> "Found | None":
+        """Return what is found; None, and an error on stderr, where it is not there."""
+        from phalanx.cli.output import complain
+        from phalanx.errors import Missing
+
+        try:
+            return await found
+        except Missing as problem:
+            self.missing += 1
+            complain(f"error: {problem}")
+            return None
 
 
 async def _elsewhere(client: "Client", kind_name: str, name: str) -> str:

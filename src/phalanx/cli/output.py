@@ -7,11 +7,12 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import msgspec
 
+from phalanx.cli.streams import own, visible
 from phalanx.explain.gang_rows import GangRow, all_rows
 from phalanx.explain.gang_status import GangStatus
 from phalanx.explain.reason_text import as_counted, counted
@@ -36,10 +37,6 @@ MOST_PODS = 4
 Signs = tuple[str, str, str]
 """For what is well, for what is not, and for what nobody came to."""
 SIGNS, PLAIN_SIGNS = ("✓", "✗", "·"), ("+", "x", "-")
-
-CONTROLS = {code: f"^{chr(code ^ 64)}" for code in (*range(32), 127)} | {ord(blank): " " for blank in "\t\n\r"}
-CONTROLS |= {code: f"\\x{code:02x}" for code in range(128, 160)}
-"""What a terminal would obey, and what is shown instead."""
 
 COLOURS = {
     GangStatus.STARTS: "green", GangStatus.GROWS: "green", GangStatus.PIPELINED: "cyan", GangStatus.WAITS: "yellow",
@@ -81,19 +78,29 @@ def _can_show(encoding: str | None, text: str) -> bool:
     return True
 
 
-def visible(text: str) -> str:
-    """Return a text in one line without control characters, as kubectl shows them: names and messages may hold anything."""
-    return text.translate(CONTROLS)
+def write_lines(lines: Iterable[str]) -> None:
+    """Write a result; what came from outside begins no line of its own."""
+    click.echo("\n".join(map(visible, lines)))
+
+
+def say(text: str) -> None:
+    """Write a result of one line."""
+    write_lines([text])
+
+
+def complain(text: str) -> None:
+    """Write one line to stderr."""
+    click.echo(visible(text), err=True)
 
 
 def note(text: str) -> None:
     """Say something beside the result."""
-    click.echo(f"note: {visible(text)}", err=True)
+    complain(f"note: {text}")
 
 
 def warning(text: str) -> None:
     """Say that something is most likely not what was meant."""
-    click.echo(f"warning: {visible(text)}", err=True)
+    complain(f"warning: {text}")
 
 
 def write_data(answer: Mapping[str, Any], form: str) -> None:
@@ -101,16 +108,15 @@ def write_data(answer: Mapping[str, Any], form: str) -> None:
     if form == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
         return
-    import yaml
+    from phalanx.cli.yaml_text import yaml_text
 
-    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    click.echo(yaml.dump(answer, Dumper=dumper, sort_keys=False, allow_unicode=True, width=1 << 16), nl=False)
+    click.echo(yaml_text(answer), nl=False)
 
 
 def write_trace(decisions: Decisions) -> None:
     """Write the recorded trace of the session to stderr, a line for each step with its level."""
     for step in decisions.trace:
-        click.echo(f"[{step.level}] {visible(step.text)}", err=True)
+        complain(f"[{step.level}] {step.text}")
 
 
 def write_tables(
@@ -121,7 +127,7 @@ def write_tables(
     left_out: "Sequence[LeftOut]" = (),
 ) -> None:
     """Write gangs, placements, nominations and evictions; sections that would be empty are left out."""
-    click.echo("\n".join(lines_of(parts, screen, gated, rows, left_out)), color=screen.has_colour)
+    write_lines(lines_of(parts, screen, gated, rows, left_out))
 
 
 def _without_gangs(parts: Sequence[ShardDecisions], left_out: "Sequence[LeftOut]") -> str:
@@ -139,19 +145,32 @@ def _without_gangs(parts: Sequence[ShardDecisions], left_out: "Sequence[LeftOut]
 def write_refused(refused: Sequence[tuple[str, str]]) -> None:
     """Write what could not be understood, each object with its place and the reason."""
     if refused:
-        click.echo("\n".join(["", "REFUSED", *(visible(text) for _, text in refused)]))
+        write_lines(["", "REFUSED", *(text for _, text in refused)])
 
 
 def write_left_out(found: Sequence["LeftOut"]) -> None:
     """Write what the session did not look at: how many objects of a kind for each reason, and the first of them."""
-    if not found:
-        return
+    if found:
+        rows = [(group.counted, listed(group.names, MOST_LEFT_OUT), group.message) for group in left_out_groups(found)]
+        write_lines(["", "LEFT OUT", *columns(rows)])
+
+
+class LeftOutGroup(NamedTuple):
+    """Objects of one kind that are left out for one reason."""
+
+    counted: str
+    """As "2 Pods"."""
+    names: Sequence[str]
+    message: str
+
+
+def left_out_groups(found: Sequence["LeftOut"]) -> list[LeftOutGroup]:
+    """Put together the objects of a kind that are left out for the same reason, in the order of the first of them."""
     groups: dict[tuple[str, str], list[str]] = {}
     for item in found:
         kind, _, name = item.object.partition(" ")
         groups.setdefault((kind, item.message), []).append(name)
-    rows = [(counted(len(names), kind), listed(names, MOST_LEFT_OUT), message) for (kind, message), names in groups.items()]
-    click.echo("\n".join(["", "LEFT OUT", *columns(rows)]))
+    return [LeftOutGroup(counted(len(names), kind), names, message) for (kind, message), names in groups.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,11 +224,12 @@ def _pad(cell: str, width: int, *, is_number: bool) -> str:
 
 def _coloured(line: str, status: GangStatus) -> str:
     cell, colour = f"{GAP}{status.value} ", COLOURS.get(status)
-    return line.replace(cell, f"{GAP}{click.style(status.value, fg=colour)} ", 1) if colour else line
+    return line.replace(cell, f"{GAP}{own(click.style(status.value, fg=colour))} ", 1) if colour else line
 
 
 def with_sentence(start: str, offset: int, sentence: str, screen: Terminal) -> Iterator[str]:
     """Put a sentence behind the columns; on a terminal it is wrapped there, or below them where they leave no room."""
+    sentence = visible(sentence)
     if not sentence:
         yield start.rstrip()
     elif screen.width is None or offset + len(sentence) <= screen.width:

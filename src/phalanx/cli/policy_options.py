@@ -1,8 +1,11 @@
 """The options that commands with a session share: by which rules, for whom and when is scheduled, and how that is shown."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from phalanx.cli.connection import Reach
 
 if TYPE_CHECKING:
     from phalanx.session.policy import Policy
@@ -71,6 +74,36 @@ def refuse_stdin_twice(*paths: str | None) -> None:
     """Refuse more than one path that means stdin."""
     if paths.count("-") > 1:
         raise click.UsageError("stdin can be read only once: one '-' at most")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionOptions:
+    """What is typed for every command that holds a session."""
+
+    reach: Reach
+    files: tuple[str, ...]
+    config: str | None
+    profile: str | None
+    names: tuple[str, ...]
+    """Of schedulers; all that we know if there are none."""
+    now: str | None
+    """The time of the session; by default now."""
+    form: str
+
+    @property
+    def sources(self) -> tuple[str | None, ...]:
+        """Everything that is read, each of which may be stdin."""
+        return (*self.files, self.config)
+
+    @property
+    def policy(self) -> "Policy":
+        """The policy that was asked for."""
+        return asked_policy(self.config, self.profile)
+
+    def refuse_clashes(self) -> None:
+        """Refuse options that do not go together."""
+        refuse_two_policies(self.config, self.profile)
+        refuse_stdin_twice(*self.sources)
 
 
 def asked_policy(config: str | None, profile: str | None) -> "Policy":

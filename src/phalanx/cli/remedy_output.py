@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from phalanx.cli.output import visible
+from phalanx.cli.streams import visible
 from phalanx.explain.reason_text import counted
 from phalanx.whatif.answer import WhatIf
 from phalanx.whatif.difference import GangDifference

@@ -27,8 +27,8 @@ async def _reserve(kubeconfig: str, context: str) -> None:
     import asyncio
     import os
     import signal
-    from functools import partial
 
+    from phalanx.cli import output
     from phalanx.live.gpu_reservation import reserve
     from phalanx.store.kube.connect import access
 
@@ -36,4 +36,4 @@ async def _reserve(kubeconfig: str, context: str) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, is_over.set)
     async with access(kubeconfig, context).client() as client:
-        await reserve(client, os.environ, is_over, report=partial(click.echo, err=True))
+        await reserve(client, os.environ, is_over, report=output.complain)

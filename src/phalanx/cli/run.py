@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from phalanx.controllers.controller import Controller
     from phalanx.controllers.grouper.settings import DialectName, GrouperSettings
+    from phalanx.live.access_review import Reviewer
     from phalanx.live.app import Setup
     from phalanx.live.logs import Form
     from phalanx.live.operations import Address
@@ -33,6 +34,7 @@ SHORTEST_LEASE = 3.0
 OWNER_PATIENCE_SECONDS = 5.0
 """Watches may show a pod before its owner, and an owner only when its kind has been discovered."""
 LAST_PORT = 65535
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 PLACE = re.compile(r"[^/]+/[^/]+")
 DIALECTS = ("kai", "volcano", "coscheduling", "koordinator", "native")
 
@@ -56,6 +58,14 @@ DIALECTS = ("kai", "volcano", "coscheduling", "koordinator", "native")
     "--lease-duration", default=15.0, show_default=True, metavar="SECONDS", help="Silence after which another replica takes over."
 )
 @click.option("--http", metavar="HOST:PORT", help="Address for /livez, /readyz, /metrics and /configz; off by default.")
+@click.option(
+    "--tls-cert-file", metavar="FILE", help="Certificate for --http in PEM, read again when it changes; no TLS by default."
+)
+@click.option("--tls-private-key-file", metavar="FILE", help="Private key of --tls-cert-file in PEM.")
+@click.option(
+    "--authentication", type=click.Choice(["none", "token"]), default="none", show_default=True,
+    help="Who may read /metrics and /configz: everybody, or whoever the API server allows by a token. Probes are always open.",
+)  # fmt: skip
 @click.option("-v", "--verbosity", type=click.IntRange(0, 9), default=1, show_default=True, metavar="N", help="Log verbosity.")
 @click.option("--gang", "gangs", multiple=True, metavar="NAMESPACE/NAME", help=GANG_HELP)
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Log format.")
@@ -114,6 +124,9 @@ class RunOptions:
     lease_namespace: str
     lease_duration: float
     http: str | None
+    tls_cert_file: str | None
+    tls_private_key_file: str | None
+    authentication: str
     verbosity: int
     gangs: tuple[str, ...]
     log_format: "Form"
@@ -135,20 +148,43 @@ class RunOptions:
         if self.group_defaults and not PLACE.fullmatch(self.group_defaults):
             raise click.UsageError(f"--group-defaults: {self.group_defaults!r} is no place; write for example {NAMESPACE}/groups")
         refuse_gangs_without_trace(self.gangs, is_traced=self.verbosity >= int(LEVELS[0]))
+        self._refuse_unsafe_port()
         if not all(self.names):
             raise click.UsageError("--scheduler-name: empty; write what pods have as spec.schedulerName, for example volcano")
 
-    @property
-    def address(self) -> "Address | None":
-        """Where to serve."""
-        from phalanx.live.operations import Address
+    def _refuse_unsafe_port(self) -> None:
+        """Refuse half of a certificate, options without a port, and tokens that everybody could read on their way."""
+        if bool(self.tls_cert_file) != bool(self.tls_private_key_file):
+            raise click.UsageError("--tls-cert-file and --tls-private-key-file: a certificate and its key go together; name both")
+        has_tls, has_tokens = bool(self.tls_cert_file), self.authentication != "none"
+        if (has_tls or has_tokens) and not self.http:
+            raise click.UsageError("--tls-cert-file and --authentication: nothing is served; add --http HOST:PORT")
+        if has_tokens and not has_tls and self._host() not in LOOPBACK:
+            raise click.UsageError(
+                "--authentication token: tokens would be sent in the clear; add --tls-cert-file and --tls-private-key-file, "
+                "or serve on 127.0.0.1"
+            )
 
-        host, _, port = (self.http or "").rpartition(":")
+    def _host(self) -> str:
+        return (self.http or "").rpartition(":")[0].strip("[]") or "0.0.0.0"
+
+    def address(self, reviewer: "Reviewer") -> "Address | None":
+        """Return where to serve, and how; `reviewer` is asked about tokens."""
+        import time
+        from pathlib import Path
+
+        from phalanx.live.access_review import AccessReview
+        from phalanx.live.operations import Address
+        from phalanx.live.serving_certificate import ServingCertificate
+
         if not self.http:
             return None
+        port, cert, key = self.http.rpartition(":")[2], self.tls_cert_file, self.tls_private_key_file
         if not port.isdigit() or int(port) > LAST_PORT:
             raise click.UsageError(f"--http: {self.http!r} is no address; write for example 0.0.0.0:8080")
-        return Address(host.strip("[]") or "0.0.0.0", int(port))
+        certificate = ServingCertificate(Path(cert), Path(key)) if cert and key else None
+        review = None if self.authentication == "none" else AccessReview(reviewer, time.monotonic)
+        return Address(self._host(), int(port), certificate, review)
 
 
 async def _run(asked: RunOptions) -> None:
@@ -163,13 +199,15 @@ async def _run(asked: RunOptions) -> None:
     from phalanx.store.kube.connect import access
 
     source = _config_source(asked)
-    reach, address = access(asked.kubeconfig or "", asked.context or ""), asked.address
+    reach = access(asked.kubeconfig or "", asked.context or "")
+    client = reach.client(is_frugal=True)
+    address = asked.address(client)
     start_logging(asked.verbosity, asked.log_format)
     is_over = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, is_over.set)
     logger = logger_of("run")
-    async with reach.client(is_frugal=True) as client:
+    async with client:
         live = Live(client, _setup(asked, source), report=lambda text: logger.log(logging.WARNING, "%s", text))
         await Operations(live, config=source, describe=in_full, traced_gangs=asked.gangs).run(address, is_over)
 

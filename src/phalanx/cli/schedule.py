@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from phalanx.cli import policy_options
-from phalanx.cli.connection import Reach, cluster_options
-from phalanx.cli.policy_options import PATH
+from phalanx.cli.connection import cluster_options
+from phalanx.cli.policy_options import PATH, SessionOptions
 from phalanx.cli.trace_options import GANG_HELP, LEVELS, VERBOSITY_HELP, refuse_gangs_without_trace
 
 if TYPE_CHECKING:
@@ -62,21 +62,14 @@ def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click rea
         ctx.exit(GANG_WAITS)
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduleOptions:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleOptions(SessionOptions):
     """What was typed."""
 
-    reach: Reach
-    files: tuple[str, ...]
     more_files: tuple[str, ...]
-    config: str | None
-    profile: str | None
     gates: tuple[str, ...]
     shard: str | None
     usage: tuple[str, ...]
-    names: tuple[str, ...]
-    now: str | None
-    form: str
     verbosity: str | None
     gangs: tuple[str, ...]
     batch: bool
@@ -85,6 +78,11 @@ class ScheduleOptions:
     def paths(self) -> tuple[str, ...]:
         """Everything to read: `-f a b` names two files."""
         return self.files + self.more_files
+
+    @property
+    def sources(self) -> tuple[str | None, ...]:
+        """Everything that is read, each of which may be stdin."""
+        return (*self.paths, *self.usage, self.config)
 
     def refuse_clashes(self) -> None:
         """Refuse options that do not go together."""
@@ -98,9 +96,8 @@ class ScheduleOptions:
             raise click.UsageError(
                 "nothing to read: name a cluster with --context or --server, files or folders with -f, or stdin with -f -"
             )
-        policy_options.refuse_two_policies(self.config, self.profile)
+        SessionOptions.refuse_clashes(self)  # a class with slots is made twice, and super() means the first
         refuse_gangs_without_trace(self.gangs, is_traced=self.verbosity is not None)
-        policy_options.refuse_stdin_twice(*self.paths, *self.usage, self.config)
 
 
 def _answer_batch() -> None:
@@ -124,7 +121,7 @@ def _policy(asked: ScheduleOptions) -> "Policy":
     """Return the policy that was asked for."""
     from phalanx.config.policies import with_gates
 
-    policy = with_gates(policy_options.asked_policy(asked.config, asked.profile), asked.gates)
+    policy = with_gates(asked.policy, asked.gates)
     known = (("--shard", asked.shard, policy.follows_shards), ("--usage", asked.usage, "usage" in policy.options))
     for option, is_given, is_known in known:
         if is_given and not is_known:

@@ -54,7 +54,7 @@ def scheduled(asked: ScheduleOptions, policy: Policy) -> Scheduled:
     snapshot = given.snapshot()
     missing = intake.missing(snapshot)
     unknown = [f"--gang: the input has no gang {name}" for name in asked.gangs if name not in snapshot.gangs]
-    notes = [*write_notes(intake, snapshot, policy, missing), *unknown]
+    notes = [*write_notes(given, snapshot, missing), *unknown]
     for text in unknown:
         output.note(text)
     parts = decide(snapshot, connected(policy), trace_level=int(asked.verbosity or 0), traced_gangs=asked.gangs)

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import click
 
 from phalanx.cli.cluster_input import read_cluster
-from phalanx.cli.connection import Reach
 from phalanx.cli.grouping import grouped
+from phalanx.cli.policy_options import SessionOptions
 from phalanx.config.schedulers import our_schedulers
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.dialects.field_values import seconds
@@ -17,25 +16,6 @@ from phalanx.model.kinds import Document
 from phalanx.session.policy import Policy
 from phalanx.state.snapshot import Snapshot
 from phalanx.store.input_files import Intake
-
-
-class SessionOptions(Protocol):
-    """What is typed for every command that holds a session."""
-
-    @property
-    def reach(self) -> Reach:
-        """The cluster."""
-        ...
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of schedulers; all that we know if there are none."""
-        ...
-
-    @property
-    def now(self) -> str | None:
-        """The time of the session; by default now."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +28,8 @@ class SessionInput:
     now: float
     documents: list[Document]
     """Everything in it, as the API server would store it."""
+    notes: Sequence[str] = ()
+    """Why some of its pods have no group."""
 
     @property
     def cluster(self) -> ObjectCluster:
@@ -73,7 +55,7 @@ def cluster_for(policy: Policy, names: Sequence[str]) -> ObjectCluster:
 
 def input_of(intake: Intake, policy: Policy, names: tuple[str, ...], now: float) -> SessionInput:
     """Group the pods of what was read that name no group."""
-    return SessionInput(intake, policy, names, now, grouped(intake, names, now))
+    return SessionInput(intake, policy, names, now, *grouped(intake, names, now))
 
 
 def _typed_time(text: str) -> float:

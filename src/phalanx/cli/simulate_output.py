@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import click
-
-from phalanx.cli.output import Terminal, columns, with_sentence
+from phalanx.cli.output import Terminal, columns, with_sentence, write_lines
+from phalanx.cli.streams import visible
 from phalanx.explain.reason_text import counted
 from phalanx.model.listing import listed
 from phalanx.sim.metrics import DIGITS, METRICS, STAR_NOTE, Metric, best_results, percent_text, short_time
@@ -55,12 +54,18 @@ def never_started(result: Mapping[str, Any]) -> Iterator[str]:
         yield f"{result['profile']}: {len(names)} of {counted(len(result['gangs']), 'gang')} never started: {shown}"
 
 
+def missing_text(names: Sequence[str]) -> Iterator[str]:
+    """Say which profiles were not compared because of Ctrl-C; nothing where all were."""
+    if names:
+        yield f"interrupted before {', '.join(names)}: {'it is' if len(names) == 1 else 'they are'} missing here"
+
+
 # --- one simulation ------------------------------------------------------------------------------------------------------
 
 
 def write_one(shown: ShownSimulation, screen: Terminal) -> None:
     """Write everything about a simulation."""
-    click.echo("\n".join(_lines(shown, screen)))
+    write_lines(_lines(shown, screen))
 
 
 def _lines(shown: ShownSimulation, screen: Terminal) -> Iterator[str]:
@@ -135,6 +140,7 @@ def _times(gang: Mapping[str, Any]) -> tuple[float | None, ...]:
 
 def aligned(rows: Sequence[Sequence[str]], *, texts: int = 1, numbers: bool = True) -> Iterator[str]:
     """Align columns: the first ones are texts, the rest numbers."""
+    rows = [[visible(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = [
@@ -182,9 +188,9 @@ def _deadlock(item: Mapping[str, Any], resource: str) -> str:
 # --- several side by side ------------------------------------------------------------------------------------------------
 
 
-def write_comparison(shown: Sequence[ShownSimulation]) -> None:
+def write_comparison(shown: Sequence[ShownSimulation], missing: Sequence[str]) -> None:
     """Write one column per profile, with a star at the best of each line, and what each profile left undone."""
-    click.echo("\n".join(_comparison(shown)))
+    write_lines([*_comparison(shown), *missing_text(missing)])
 
 
 def _comparison(shown: Sequence[ShownSimulation]) -> Iterator[str]:

@@ -4,6 +4,7 @@ import gc
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -15,14 +16,17 @@ import click
 
 from phalanx.cli import output
 from phalanx.cli.embedded_objects import served_objects
+from phalanx.cli.progress import clear_progress, show_progress
 from phalanx.cli.simulate import SimulateOptions
-from phalanx.cli.simulate_output import ShownSimulation, ending_text, never_started, write_comparison, write_one
+from phalanx.cli.simulate_output import ShownSimulation, ending_text, missing_text, never_started, write_comparison, write_one
 from phalanx.cli.simulate_trace import SimulationTrace
+from phalanx.cli.streams import escaped
+from phalanx.cli.trace_options import LEVELS
 from phalanx.config.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile, with_gates
 from phalanx.config.schedulers import our_schedulers
 from phalanx.controllers.builtin import standard_controllers
 from phalanx.dialects.documents import parse_text
-from phalanx.errors import ConfigError
+from phalanx.errors import ConfigError, PhalanxError, SimulationFault
 from phalanx.live.catalogue import connected
 from phalanx.session.cycle import Profile
 from phalanx.session.policy import Policy
@@ -67,6 +71,8 @@ class SimulationOutcome:
     shown: list[ShownSimulation] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     is_interrupted: bool = False
+    missing: list[str] = field(default_factory=list)
+    """What was to be compared too; Ctrl-C came first."""
 
 
 def simulate(asked: SimulateOptions) -> SimulationOutcome:
@@ -78,10 +84,12 @@ def simulate(asked: SimulateOptions) -> SimulationOutcome:
         for name, policy in policies:
             world = _world(given, name, policy)
             trace = SimulationTrace(asked, name, world)
-            shown = _simulated(given, name, world, pace)
+            with _told(world, name, is_traced=asked.verbosity == LEVELS[-1]):
+                shown = _simulated(given, name, world, pace)
             outcome.shown.append(replace(shown, result=trace.in_answer(dict(shown.result))))
             outcome.is_interrupted = pace.is_over
             if pace.is_over:
+                outcome.missing = [other for other, _ in policies[len(outcome.shown) :]]
                 break
     results = [shown.result for shown in outcome.shown]
     if not outcome.is_interrupted:
@@ -98,20 +106,22 @@ def _write(asked: SimulateOptions, outcome: SimulationOutcome) -> None:
         for shown in outcome.shown:
             for text in (ending_text(shown), *never_started(shown.result)):
                 output.note(text)
+        for text in missing_text(outcome.missing):
+            output.note(text)
         output.write_data({"results": results} if asked.compare else results[0], asked.form)
     elif asked.compare:
-        write_comparison(outcome.shown)
+        write_comparison(outcome.shown, outcome.missing)
     else:
         write_one(outcome.shown[0], output.Terminal.of_stdout())
     for text in outcome.complaints:
-        click.echo(f"not as expected: {text}", err=True)
+        output.complain(f"not as expected: {text}")
 
 
 def _write_report(path: str, results: list[Mapping[str, Any]]) -> None:
     from phalanx.sim.report import page
 
     try:
-        Path(path).write_text(page([dict(result) for result in results]), encoding="utf-8")
+        Path(path).write_text(escaped(page([dict(result) for result in results])), encoding="utf-8")
     except OSError as problem:
         raise ConfigError(f"--report: {path}: cannot be written: {problem.strerror}") from problem
     output.note(f"the report is in {path}")
@@ -176,13 +186,33 @@ def _simulated(given: SimulationInput, name: str, world: World, pace: "PlaybackP
     return ShownSimulation(result(world, run), tuple(world.recorder.node_events), ending)
 
 
+@contextmanager
+def _told(world: World, name: str, *, is_traced: bool) -> Iterator[None]:
+    """Make a sentence of a fault for which no gang is to blame; how it came about is shown to those who want all details."""
+    try:
+        yield
+    except PhalanxError:
+        raise
+    except Exception as problem:
+        if is_traced:
+            click.echo("".join(traceback.format_exception(problem)), err=True, nl=False)
+        moment = f"session {world.loop.count}, {short_time(world.now - world.start)} after the start"
+        hint = "" if is_traced else f"; '-v {LEVELS[-1]}' shows where"
+        fault = f"{type(problem).__name__}: {problem}"
+        raise SimulationFault(f"{name}: the simulation failed at {moment}, please report it: {fault}{hint}") from problem
+
+
 def _world(given: SimulationInput, name: str, policy: Policy) -> World:
     profile = connected(policy)
     if given.workload is None:
         world = _served_world(given, name, profile, given.scenario.settings)
     elif given.parts.is_empty:  # groups and pods that are complete: no controller would have anything to do
         world = World(
-            profile, settings=replace(given.scenario.settings, **FOR_WEEKS), seed=given.seed, is_solo=name == SOLO_PROFILE
+            profile,
+            settings=replace(given.scenario.settings, **FOR_WEEKS),
+            seed=given.seed,
+            is_solo=name == SOLO_PROFILE,
+            isolates=True,
         )
     else:
         world = _served_world(given, name, profile, replace(given.scenario.settings, **FOR_WEEKS))
@@ -200,7 +230,7 @@ def _served_world(given: SimulationInput, name: str, profile: Profile, settings:
     return World(
         profile, settings=settings, seed=given.seed, is_solo=name == SOLO_PROFILE,
         controllers=standard_controllers(pair_for, chosen, has_admission=policy.has_admission),
-        gates=connected(policy_of_gates(policy)), schedulers=given.schedulers,
+        gates=connected(policy_of_gates(policy)), schedulers=given.schedulers, isolates=True,
     )  # fmt: skip
 
 
@@ -260,9 +290,9 @@ class PlaybackPace:
             finished = sum(record.finished is not None for record in records)
             of = f" of {short_time(self._until)}" if self._until is not None else ""
             text = f"{self._name}: {short_time(self._moment())}{of}, {finished} of {len(records)} gangs finished"
-            click.echo(f"\r{text}, {now - self._begun:.0f} s\033[K", err=True, nl=False)
+            show_progress(f"{text}, {now - self._begun:.0f} s")
 
     def finish(self) -> None:
         """Take the line away."""
         if self._shows:
-            click.echo("\r\033[K", err=True, nl=False)
+            clear_progress()

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from phalanx.cli.progress import clear_progress, show_progress
+
 if TYPE_CHECKING:
     from phalanx.testing.storm.plan import Plan
     from phalanx.testing.storm.storm import Outcome
@@ -90,9 +92,9 @@ def _play(asked: StormOptions) -> int:
         broken += len(outcome.violations)
         _show(asked, outcome)
         if sys.stderr.isatty():
-            click.echo(f"\r{count} of {len(numbers)} storms, {broken} violations ", nl=False, err=True)
+            show_progress(f"{count} of {len(numbers)} storms, {broken} violations")
     if sys.stderr.isatty():
-        click.echo("\r\033[K", nl=False, err=True)
+        clear_progress()
     click.echo(f"{requests:,} requests, {perf_counter() - begun:.0f} s", err=True)
     click.echo(f"storm: {len(numbers)} seeds, {broken} violations")
     return broken

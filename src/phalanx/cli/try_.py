@@ -6,8 +6,8 @@ from typing import Any
 import click
 
 from phalanx.cli import policy_options
-from phalanx.cli.connection import Reach, cluster_options
-from phalanx.cli.policy_options import PATH
+from phalanx.cli.connection import cluster_options
+from phalanx.cli.policy_options import PATH, SessionOptions
 
 EXAMPLES = """\b
 Examples:
@@ -25,31 +25,24 @@ Exit status:
 WAITS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class TryOptions:
-    """What was typed."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TryOptions(SessionOptions):
+    """What was typed; the files are to be submitted."""
 
-    reach: Reach
-    files: tuple[str, ...]
     more_files: tuple[str, ...]
     cluster_files: tuple[str, ...]
-    config: str | None
-    profile: str | None
-    names: tuple[str, ...]
-    now: str | None
     changes: tuple[str, ...]
     timeout: float
-    form: str
 
     @property
     def paths(self) -> tuple[str, ...]:
         """Everything to submit: `-f a b` names two files."""
         return self.files + self.more_files
 
-    def refuse_clashes(self) -> None:
-        """Refuse options that do not go together."""
-        policy_options.refuse_two_policies(self.config, self.profile)
-        policy_options.refuse_stdin_twice(*self.paths, *self.cluster_files, self.config)
+    @property
+    def sources(self) -> tuple[str | None, ...]:
+        """Everything that is read, each of which may be stdin."""
+        return (*self.paths, *self.cluster_files, self.config)
 
 
 @click.command(epilog=EXAMPLES)

@@ -5,21 +5,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from time import monotonic
 
-import click
-
 from phalanx.cli import output
 from phalanx.cli.explanation_text import explanation_lines
 from phalanx.cli.grouping import settings_for
-from phalanx.cli.policy_options import asked_policy
+from phalanx.cli.intake_notes import write_absences, write_notes
 from phalanx.cli.remedy_output import lines_of_difference, lines_of_findings
-from phalanx.cli.session_input import read_input
+from phalanx.cli.session_input import SessionInput, read_input
 from phalanx.cli.try_ import TryOptions
 from phalanx.errors import SnapshotError
 from phalanx.explain.gang_status import GangStatus
 from phalanx.explain.reason_text import counted
 from phalanx.live.catalogue import connected
 from phalanx.model.listing import listed
-from phalanx.store.input_files import Intake, documents_of, warnings_about
+from phalanx.store.input_files import documents_of, warnings_about
 from phalanx.store.submission import submitted
 from phalanx.whatif.changes import parse_all
 from phalanx.whatif.submission_trial import SubmissionTrial, SubmittedGang, try_submission
@@ -33,7 +31,7 @@ MOST_PODS = 6
 def try_out(asked: TryOptions) -> bool:
     """Try a submission and show what becomes of it; return whether all of it starts."""
     new, changes = documents_of(asked.paths), parse_all(asked.changes)
-    given = read_input(asked, asked.cluster_files, asked_policy(asked.config, asked.profile))
+    given = read_input(asked, asked.cluster_files, asked.policy)
     namespace = asked.reach.namespace or given.intake.namespace
     settings = settings_for(asked.names)
     submission = submitted([document for _, document in new], given.documents, settings, now=given.now, namespace=namespace)
@@ -41,31 +39,33 @@ def try_out(asked: TryOptions) -> bool:
     found = try_submission(trial, submission, changes, clock=monotonic, budget_seconds=asked.timeout)
     for text in warnings_about(new):
         output.warning(text)
-    write(found, asked.form, [*_notes(given.intake), *submission.problems])
+    write(found, asked.form, _written_notes(given, found))
     if not found.gangs and not submission.refused:
         raise SnapshotError("nothing to decide: what is submitted makes no pods now")
     return found.starts
 
 
-def _notes(intake: Intake) -> list[str]:
-    """Say what of the cluster could not be read: the decision does without it."""
-    return [*intake.notes(), *(f"rejected: {text}" for _, text in intake.refused)]
+def _written_notes(given: SessionInput, found: SubmissionTrial) -> list[str]:
+    """Write and return notes on the cluster with what is submitted, which may name what is not there and have what was missed."""
+    snapshot, more = found.snapshot, found.submission.documents
+    missing = given.intake.missing(snapshot, more)
+    for text in found.submission.problems:
+        output.note(text)
+    return [*found.submission.problems, *write_notes(given, snapshot, missing), *write_absences(given, snapshot, more)]
 
 
 def write(found: SubmissionTrial, form: str, notes: Sequence[str]) -> None:
-    """Show what becomes of a submission."""
+    """Show what becomes of a submission; programs get the notes with it."""
     if form != "table":
         output.write_data({**found.document(), "notes": list(notes)}, form)
         return
-    for text in notes:
-        output.note(text)
     for name, text in found.submission.refused:
-        click.echo(f"{name} would be rejected: {text}")
+        output.say(f"{name} would be rejected: {text}")
     sources = Counter(gang.source for gang in found.gangs)
     for gang in found.gangs:
-        click.echo("\n".join(_gang_lines(gang, _title(gang, is_only=sources[gang.source] == 1))))
+        output.write_lines(_gang_lines(gang, _title(gang, is_only=sources[gang.source] == 1)))
     if found.others:
-        click.echo("\n".join(lines_of_difference(found.others)))
+        output.write_lines(lines_of_difference(found.others))
 
 
 def _title(gang: SubmittedGang, *, is_only: bool) -> str:

@@ -45,7 +45,8 @@ CPU_PER_NODE, MEMORY_PER_NODE = "96", "1024Gi"
     help="Load the cluster from this file if it exists, and save it there.",
 )
 @click.option("--speed", default="1x", show_default=True, metavar="FACTOR", help="Speed of the cluster's clock, such as 60x.")
-def command(**options: Any) -> None:  # Any: as click read them
+@click.pass_context
+def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click read them
     """Start an embedded cluster on this machine and keep it running until Ctrl-C.
 
     Nodes, queues and pods come from the paths. Pods start one second after they are bound and run as long as their annotation
@@ -53,10 +54,18 @@ def command(**options: Any) -> None:  # Any: as click read them
     'delete' with it, or 'kubectl --server'.
     """
     import asyncio
+    from contextlib import nullcontext
+
+    from phalanx.cli.failures import TRACED_FROM, verbosity_typed
+    from phalanx.cli.held_files import held
+    from phalanx.live.logs import start_logging
 
     asked = UpOptions(**options)
     asked.refuse_clashes()
-    asyncio.run(_run(asked))
+    if (verbosity := verbosity_typed(ctx.find_root().obj)) >= TRACED_FROM:
+        start_logging(verbosity)
+    with held(Path(asked.state)) if asked.state else nullcontext():
+        asyncio.run(_run(asked))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,20 +101,23 @@ class UpOptions:
 async def _run(asked: UpOptions) -> None:
     import asyncio
 
+    from phalanx.cli import output
     from phalanx.cli.lookup import leave_address, take_address_back
     from phalanx.sim.embedded import Embedded, ServingPlace
     from phalanx.web.server import LOCALHOST
 
     world = _world(asked)
-    embedded = Embedded(world, speed=asked.factor, complain=lambda text: click.echo(f"note: {text}", err=True))
+    embedded = Embedded(world, speed=asked.factor, complain=output.note)
     is_over = asyncio.Event()
     _end_on_signals(is_over)
     addresses: list[str] = []
 
     def announce(address: str) -> None:
         addresses.append(address)
-        leave_address(address)
+        first = leave_address(address)
         _greet(world, address)
+        if first:
+            output.note(f"other commands go to {first}, which was there first; to reach this cluster, add --server {address}")
 
     try:
         await embedded.run(ServingPlace(LOCALHOST, asked.port, Path(asked.state) if asked.state else None), announce, is_over)

@@ -34,12 +34,12 @@ def parent_name(queue: Document) -> str:
 
 def above(queues: Mapping[str, Document], name: str) -> list[str]:
     """Return the queues above one, the nearest first; a circle of parents ends where it closes."""
-    line: list[str] = []
+    line: dict[str, None] = {}
     parent = parent_name(queues[name])
     while parent in queues and parent != name and parent not in line:
-        line.append(parent)
+        line[parent] = None
         parent = parent_name(queues[parent])
-    return line
+    return [*line]
 
 
 class QueueController:
@@ -167,12 +167,14 @@ def _reconciled(view: View, queue: Document) -> list[Write]:
 
 def _shut_parent(view: View, queue: Document) -> Document | None:
     """Return the parent of a queue if it is closing or closed; a circle of parents counts as no parent."""
+    parent = view.find(QUEUE, "", parent_name(queue))
+    if parent is None or _state(parent) not in SHUT:
+        return None
     queues = {str(meta_of(item).get("name")): item for item in view.within(QUEUE)}
     name = str(meta_of(queue).get("name"))
     line = above(queues, name)
-    if not line or parent_name(queues[line[-1]]) in (name, *line):
-        return None
-    return queues[line[0]] if _state(queues[line[0]]) in SHUT else None
+    is_circle = not line or parent_name(queues[line[-1]]) in (name, *line)
+    return None if is_circle else parent
 
 
 def _shut_state(view: View, queue: Document) -> str:

@@ -67,8 +67,8 @@ def _go(program: Program, *arguments: str) -> str:
     command = [go(), *arguments]
     done = subprocess.run(command, cwd=MODULES / program.module, env=environment, capture_output=True, text=True)
     if done.returncode:
-        last = "\n".join(done.stderr.splitlines()[-LAST_LINES:])
-        raise PhalanxError(f"{program.name}: '{' '.join(command[:2])}' failed in {MODULES / program.module}; Go said:\n{last}")
+        what = f"{program.name}: '{' '.join(command[:2])}' failed in {MODULES / program.module}; Go said:"
+        raise PhalanxError(what, details=done.stderr.splitlines()[-LAST_LINES:])
     return done.stdout
 
 

@@ -34,7 +34,7 @@ from phalanx.dev.programs import path_of, require
 from phalanx.errors import ConfigError, PhalanxError
 from phalanx.manifests.admission_policies import MIN_AVAILABLE, policy_documents
 from phalanx.manifests.definitions import definition_documents
-from phalanx.manifests.install_settings import InstallSettings
+from phalanx.manifests.install_settings import NAME, InstallSettings
 from phalanx.manifests.roles import role_documents
 from phalanx.model.kinds import Document
 from phalanx.store.kube.client import Client
@@ -47,6 +47,8 @@ NEEDED = frozenset({ETCD, SERVER, CONTROLLERS})
 USUAL = (KWOK,)
 START_SECONDS = 90.0
 ASK_SECONDS = 5.0
+INSTALLED = InstallSettings(config="")
+"""Whose account and roles every control plane has."""
 AT_ONCE = 32
 """Requests at the same time while nodes are made."""
 NOT_READY = "node.kubernetes.io/not-ready"
@@ -123,7 +125,7 @@ class ControlPlane:
         self._layout.write_kubeconfig(self.kubeconfig, self.token)
         for name in (name for name in self._programs() if name not in (ETCD, SERVER)):
             self.start(name)
-        self.apply([*definition_documents(), *policy_documents(), *role_documents(InstallSettings(config=""))])
+        self.apply([*definition_documents(), *policy_documents(), *role_documents(INSTALLED)])
         self._wait_for_rules()
         self.add_nodes(self._nodes)
 
@@ -136,13 +138,16 @@ class ControlPlane:
         """Return one of the programs, to read its log or to kill it."""
         return Process(name, self.folder)
 
-    def start(self, name: str) -> None:
-        """Start one program and wait until it is ready; one that runs is left alone."""
+    def start(self, name: str, *, is_patient: bool = True) -> None:
+        """Start one program and wait until it is ready; one that runs is left alone.
+
+        With patience, of the API server also until it follows our rules again and kwok has found it.
+        """
         process = self.process(name)
         command = [*self._layout.command(name), *self._flags.get(name, ())]
         process.start(command, {"KWOK_WORKDIR": str(self.folder)}, is_detached=self._is_detached)
         process.wait_for({ETCD: self._etcd_is_ready, SERVER: self._server_is_ready}.get(name, process.is_running), START_SECONDS)
-        if name == SERVER and self._has_rules:
+        if name == SERVER and self._has_rules and is_patient:
             self._wait_for_rules()
             self._hurry_kwok()
 
@@ -225,6 +230,18 @@ class ControlPlane:
         path = self.folder / f"kubeconfig-{namespace}-{account}"
         self._layout.write_kubeconfig(path, self.kubectl("create", "token", account, "-n", namespace, "--duration=24h").strip())
         return path
+
+    @cached_property
+    def scheduler_kubeconfig(self) -> Path:
+        """The kubeconfig of the account of an installation: `phalanx run` may do with it what our roles allow and no more."""
+        return self.kubeconfig_of(INSTALLED.namespace, NAME)
+
+    def scheduler_kubeconfig_for(self, namespace: str) -> Path:
+        """Return the same kubeconfig, and let its account hold the lease in another namespace too."""
+        roles = (item for item in role_documents(INSTALLED) if item["kind"] in ("Role", "RoleBinding"))
+        own = (item for item in roles if item["metadata"]["namespace"] == INSTALLED.namespace)
+        self.apply({**item, "metadata": {**item["metadata"], "namespace": namespace}} for item in own)
+        return self.scheduler_kubeconfig
 
     # --- what is in it -----------------------------------------------------------------------------------------------
 

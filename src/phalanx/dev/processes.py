@@ -98,13 +98,13 @@ class Process:
         """Wait until it is ready; say what it wrote last if it ends before, or takes too long."""
         wait_until(lambda: is_ready() or not self.is_running(), seconds, step=step)
         if not self.is_running():
-            raise PhalanxError(f"{self.name} ended as soon as it had started; the end of {self.log}:\n{self.last_lines()}")
+            raise PhalanxError(f"{self.name} ended as soon as it had started; the end of {self.log}:", details=self.last_lines())
         if not is_ready():
-            raise PhalanxError(f"{self.name} is not ready after {seconds:.0f} s; the end of {self.log}:\n{self.last_lines()}")
+            raise PhalanxError(f"{self.name} is not ready after {seconds:.0f} s; the end of {self.log}:", details=self.last_lines())
 
-    def last_lines(self) -> str:
+    def last_lines(self) -> list[str]:
         """Return the end of its log."""
-        return "\n".join(self.log.read_text(errors="replace").splitlines()[-LAST_LINES:])
+        return self.log.read_text(errors="replace").splitlines()[-LAST_LINES:]
 
 
 _CHILDREN: dict[int, subprocess.Popen[str]] = {}

@@ -3,7 +3,7 @@
 with scheduling(plane, folder, "--scheduler-name=volcano") as log:
     ...
 
-with Replica(plane.folder, "a", ["--kubeconfig", str(plane.kubeconfig)]) as replica:
+with Replica(plane.folder, "a", ["--kubeconfig", str(plane.scheduler_kubeconfig)]) as replica:
     replica.ask("/readyz")
     replica.kill()
 """
@@ -11,6 +11,7 @@ with Replica(plane.folder, "a", ["--kubeconfig", str(plane.kubeconfig)]) as repl
 import os
 import re
 import signal
+import ssl
 import sys
 import urllib.error
 import urllib.request
@@ -28,14 +29,14 @@ READY_SECONDS = 30.0
 ASK_SECONDS = 5.0
 STOP_SECONDS = 20.0
 LAST_LINES = 30
-_ADDRESS = re.compile(r"health and metrics at (http://[^\s\"]+)")
+_ADDRESS = re.compile(r"health and metrics at (https?://[^\s\"]+)")
 
 
 @contextmanager
 def scheduling(plane: ControlPlane, folder: Path, *flags: str) -> Iterator[Path]:
-    """Run `phalanx run` beside the block and yield its log; it has to live until the end, and to end in order."""
+    """Run `phalanx run` beside the block as its account and yield its log; it has to live until the end, and to end in order."""
     log = folder / "phalanx.log"
-    command = [sys.executable, "-m", "phalanx", "run", f"--kubeconfig={plane.kubeconfig}", "--no-leader-elect", *flags]
+    command = [sys.executable, "-m", "phalanx", "run", f"--kubeconfig={plane.scheduler_kubeconfig}", "--no-leader-elect", *flags]
     with log.open("ab") as file, launch(command, stdout=file, stderr=file) as process:
         try:
             yield log
@@ -44,8 +45,8 @@ def scheduling(plane: ControlPlane, folder: Path, *flags: str) -> Iterator[Path]
             process.terminate()
             left = process.wait(STOP_SECONDS)
     if (code, left) != (None, 0):
-        end = "\n".join(log.read_text().splitlines()[-LAST_LINES:])
-        raise PhalanxError(f"phalanx run ended with {code if code is not None else left}; the end of {log}:\n{end}")
+        end = log.read_text().splitlines()[-LAST_LINES:]
+        raise PhalanxError(f"phalanx run ended with {code if code is not None else left}; the end of {log}:", details=end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,8 @@ class Replica:
     """Those of the command, without an address to serve at."""
     program: Sequence[str] = ("-m", "phalanx")
     """What Python runs; a test may put a fault of its own into the process."""
+    tls: ssl.SSLContext | None = None
+    """Whom to trust, if it serves with TLS."""
 
     @property
     def process(self) -> Process:
@@ -115,13 +118,15 @@ class Replica:
         except (OSError, PhalanxError):
             return False
 
-    def ask(self, path: str) -> tuple[int, str]:
-        """Return the code and the text of what it serves at a path."""
+    def ask(self, path: str, token: str = "") -> tuple[int, str]:
+        """Return the code and the text of what it serves at a path, to whoever shows a token."""
         found = _ADDRESS.search(self.logged())
         if found is None:
             raise PhalanxError(f"{self.process.log}: phalanx does not say yet where it serves {path}; wait until it is ready")
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        request = urllib.request.Request(f"{found[1].rstrip('/')}{path}", headers=headers)
         try:
-            with urllib.request.urlopen(f"{found[1].rstrip('/')}{path}", timeout=ASK_SECONDS) as answer:
+            with urllib.request.urlopen(request, timeout=ASK_SECONDS, context=self.tls) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as refusal:
             with refusal:

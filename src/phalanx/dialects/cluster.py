@@ -98,13 +98,18 @@ class ObjectCluster:
             raise SnapshotError(f"{describe(document)}: {readable(problem)}") from problem
         except SnapshotError as problem:
             raise SnapshotError(f"{describe(document)}: {problem}") from problem
+        except Exception as problem:  # nobody thought of it: even so only this object is left out
+            raise SnapshotError(f"{describe(document)}: cannot be understood: {type(problem).__name__}: {problem}") from problem
         return True
 
     def remove(self, document: Document) -> bool:
         """Remove an object; tell whether its kind is one we know."""
         handler = _HANDLERS.get(_kind_of(document))
-        if handler is not None:
-            handler.remove(self, document)
+        try:
+            if handler is not None:
+                handler.remove(self, document)
+        except Exception as problem:  # as above
+            raise SnapshotError(f"{describe(document)}: cannot be removed: {type(problem).__name__}: {problem}") from problem
         return handler is not None
 
     # --- pods and nodes ----------------------------------------------------------------------------------------------
@@ -115,6 +120,8 @@ class ObjectCluster:
             return
         self._last_read.pop(TaskKey(object_key(document)), None)
         task = self._left_to_others(self._read(document))
+        if task.key in self._contested:  # whatever fails from here on, this is what is read again
+            self._contested[task.key] = (document, self._contested[task.key][1])
         self._pods_with_volumes.pop(task.key, None)
         if task.shape.volume_claims:
             claims = (task.namespace, tuple(task.shape.volume_claims))
@@ -122,7 +129,6 @@ class ObjectCluster:
         problem = self._pod_gangs.put(task, document)
         self.state.put_task(self.as_assumed(_without_gang(task) if problem else self._with_gang(task)))
         if task.key in self._contested:
-            self._contested[task.key] = (document, self._contested[task.key][1])
             problem = problem or self._contested[task.key][1]
         if problem:
             raise SnapshotError(problem)
@@ -165,7 +171,7 @@ class ObjectCluster:
         before = self._contested.pop(object_key(document), None)
         try:
             return self._pods.read(document)
-        except (SnapshotError, msgspec.ValidationError):
+        except Exception:
             self._contested.pop(object_key(document), None)
             if before is not None:
                 self._contested[object_key(document)] = before
@@ -220,7 +226,7 @@ class ObjectCluster:
             self._read_again(document)
 
     def _read_again(self, document: Document) -> None:
-        with suppress(SnapshotError):
+        with suppress(Exception):  # its own entry has said what is wrong with it, and what changed now is another object
             self.put_pod(document)
 
     def put_node(self, document: Document) -> None:

@@ -1,21 +1,19 @@
-"""Reads YAML or JSON texts, with several documents in one text.
-
-YAML is read so that it means what the same object means as JSON: a time stays text, and `1e3` is a number.
-"""
+"""Reads YAML or JSON texts, with several documents in one text; what is nested too deeply is refused."""
 
 import json
 import re
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from itertools import count
+from typing import NamedTuple
 
 import msgspec
 import yaml
 
+from phalanx.dialects.yaml_reader import read_yaml
 from phalanx.errors import SnapshotError
+from phalanx.model.bounds import DOCUMENTS, NESTING, is_too_deep
 
-try:
-    from yaml import CSafeLoader as SafeLoader
-except ImportError:  # PyYAML was built without libyaml: slower, the same otherwise
-    from yaml import SafeLoader  # type: ignore[assignment]  # the same interface
+_BLANKS = re.compile(r"\s*")
 
 
 class Located(NamedTuple):
@@ -23,40 +21,6 @@ class Located(NamedTuple):
 
     place: str
     value: object
-
-
-class _Loader(SafeLoader):
-    """Reads what the API server would read; a key that is given twice in one mapping is an error."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        pairs = node.value
-        found = super().construct_mapping(node, deep)
-        if len(found) < len(pairs) and node.value is pairs:  # with a merge key ("<<") the node gets a new list of pairs
-            self._refuse_twin([key for key, _ in pairs])
-        return found
-
-    def _refuse_twin(self, keys: list[yaml.ScalarNode]) -> None:
-        names = [key.value for key in keys]
-        twin = next((key for place, key in enumerate(keys) if key.value in names[:place]), keys[-1])
-        hint = "; separate objects with '---'" if twin.value in ("apiVersion", "kind") else ""
-        raise yaml.constructor.ConstructorError(None, None, f"key {twin.value!r} is given twice{hint}", twin.start_mark)
-
-
-_REPLACED = ("timestamp", "value", "int", "float")
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] not in _REPLACED]
-    for first, resolvers in SafeLoader.yaml_implicit_resolvers.items()
-}
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:int",
-    re.compile(r"[-+]?(?:0b[01_]+|0[0-7_]*|[1-9][0-9_]*|0x[0-9a-fA-F_]+)$"),
-    list("-+0123456789"),
-)
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"[-+]?(?:[0-9][0-9_]*\.[0-9_]*(?:[eE][-+]?[0-9]+)?|\.[0-9]+(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+)$"),
-    list("-+.0123456789"),
-)
 
 
 def documents_in(text: bytes, name: str) -> list[Located]:
@@ -71,10 +35,8 @@ def parse_text(text: bytes, name: str) -> list[object]:
         return _parse(text)
     except yaml.YAMLError as problem:
         raise SnapshotError(f"{name}{_yaml_problem(problem)}") from problem
-    except ValueError as problem:  # PyYAML lets numbers such as 0x_ through to int()
-        raise SnapshotError(f"{name}: a number in it cannot be read: {problem}") from problem
     except RecursionError:
-        raise SnapshotError(f"{name}: nested too deeply to be an object of a cluster") from None
+        raise SnapshotError(f"{name}: nested too deeply: {NESTING.text}") from None
 
 
 def _parse(text: bytes) -> list[object]:
@@ -83,21 +45,34 @@ def _parse(text: bytes) -> list[object]:
             return _parse_json(text)
         except ValueError:
             pass  # YAML may begin with a bracket too, and says in which line a mistake is
-    return list(yaml.load_all(text, Loader=_Loader))
+    return read_yaml(text)
 
 
 def _parse_json(text: bytes) -> list[object]:
     """Return the values of a JSON text; several may follow each other, as when files are joined."""
     try:
-        return [msgspec.json.decode(text)]
+        found = [msgspec.json.decode(text)]
     except msgspec.DecodeError:
-        pass
-    rest, found, decoder = text.decode().strip(), [], json.JSONDecoder()
-    while rest:
-        value, end = decoder.raw_decode(rest)
-        found.append(value)
-        rest = rest[end:].lstrip()
+        found = list(_joined_values(text.decode()))
+    if is_too_deep(found):
+        raise RecursionError
     return found
+
+
+def _joined_values(text: str) -> Iterator[object]:
+    decoder, place, most = json.JSONDecoder(parse_constant=_refuse_constant), 0, DOCUMENTS.most
+    for number in count(1):
+        place = _BLANKS.match(text, place).end()  # type: ignore[union-attr]  # it matches nothing, too
+        if place == len(text):
+            return
+        if number > most:
+            raise yaml.YAMLError(f"more documents than that; {DOCUMENTS.text}")
+        value, place = decoder.raw_decode(text, place)
+        yield value
+
+
+def _refuse_constant(name: str) -> object:
+    raise ValueError(f"{name} is no value of JSON")
 
 
 def _yaml_problem(problem: yaml.YAMLError) -> str:

@@ -7,11 +7,11 @@ of the lowest priority in a single queue nobody has to say that nobody leaves fo
 from collections.abc import Iterable, Iterator
 
 from phalanx.explain.gang_status import GangStatus, gang_status
-from phalanx.session.spared import NOT_LOWER, OTHER_QUEUE, SAME_QUEUE
+from phalanx.session.spared import Spared
 from phalanx.state.gang_state import GangState
 from phalanx.state.verdict import Verdict
 
-NO_HOPE = ("NobodyRuns", OTHER_QUEUE, SAME_QUEUE)
+NO_HOPE = ("NobodyRuns", Spared.OTHER_QUEUE.code, Spared.SAME_QUEUE.code)
 """Causes that say that there was nobody to hope for."""
 OF_ALL_NODES = ("NoNodeSuits",)
 """Causes that the rest of the sentence tells in more detail."""
@@ -40,4 +40,4 @@ def could_hope(gang: GangState, verdict: Verdict) -> bool:
     cause, is_urgent = verdict.numbers["cause"], gang.gang.priority > 0
     if cause in NO_HOPE or not verdict.numbers["in_reach"]:
         return False
-    return is_urgent or cause not in (NOT_LOWER, *OF_ALL_NODES)
+    return is_urgent or cause not in (Spared.NOT_LOWER.code, *OF_ALL_NODES)

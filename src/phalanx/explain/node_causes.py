@@ -29,7 +29,15 @@ from phalanx.explain.parts_of_pods import (
     skew_parts,
     spread_label_parts,
 )
-from phalanx.explain.parts_of_volumes import device_parts, held_device_parts, limit_parts, reach_parts, unbound_parts, zone_parts
+from phalanx.explain.parts_of_volumes import (
+    claim_user_parts,
+    device_parts,
+    held_device_parts,
+    limit_parts,
+    reach_parts,
+    unbound_parts,
+    zone_parts,
+)
 from phalanx.explain.reason_text import as_counted, counted
 from phalanx.model.resources import PODS, VOLUME_SLOTS
 from phalanx.placement import Mask
@@ -60,6 +68,7 @@ _PARTS: Mapping[str, Callable[[Search, Mask], Iterator[Part]]] = {
     "node(s) didn't find available persistent volumes to bind": unbound_parts,
     "node(s) did not have enough free storage": unbound_parts,
     "node(s) exceed max volume count": limit_parts,
+    "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode": claim_user_parts,
     "cannot allocate all claims": device_parts,
     "resourceclaim not available on the node": held_device_parts,
 }

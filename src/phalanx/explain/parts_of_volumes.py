@@ -8,9 +8,10 @@ from phalanx.explain.cause import Part, Search, verb
 from phalanx.explain.parts_of_labels import reached, terms_text
 from phalanx.explain.reason_text import counted
 from phalanx.kubernetes.attached_volumes import claims_of
+from phalanx.kubernetes.once_pod_claims import once_pod_claims
 from phalanx.model.kinds import split_key
 from phalanx.model.resources import MEMORY, readable
-from phalanx.model.storage import ResourceClaim, Volume, VolumeClaim
+from phalanx.model.storage import ONE_POD, ResourceClaim, Volume, VolumeClaim
 from phalanx.placement import Mask
 
 ZONES = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/region",
@@ -59,6 +60,17 @@ def limit_parts(search: Search, nodes: Mask) -> Iterator[Part]:
     names = " or ".join(sorted(filter(None, drivers)))
     if names:
         yield Part(nodes, f"can attach no more volumes of {names}", names)
+
+
+def claim_user_parts(search: Search, nodes: Mask) -> Iterator[Part]:
+    """Name the claim that is for one pod, and the pod that has it."""
+    world = search.snapshot.surroundings
+    mine = {claim.key: claim for claim in once_pod_claims(search.shape, world)}
+    tasks = (task for tasks in search.snapshot.on_node.values() for task in tasks.values())
+    users = ((claim, f"pod {task.key}") for task in tasks for claim in once_pod_claims(task.shape, world) if claim.key in mine)
+    claim, user = next(users, (next(iter(mine.values())), "a task placed in this session"))
+    thing = f"claim {_short(claim.key)!r}"
+    yield Part(nodes, f"cannot take it while {user} uses {thing} ({ONE_POD})", thing)
 
 
 def device_parts(search: Search, nodes: Mask) -> Iterator[Part]:

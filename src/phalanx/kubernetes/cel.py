@@ -26,6 +26,7 @@ from phalanx.kubernetes.cel_values import (
     METHODS,
     RELATIONS,
     CelError,
+    CelList,
     CelSyntaxError,
     DeviceView,
     lookup,
@@ -285,7 +286,7 @@ class Parser:
             return inner
         if token == "[":
             items = self._list("]")
-            return lambda scope: tuple(item(scope) for item in items)
+            return lambda scope: CelList(item(scope) for item in items)
         raise CelSyntaxError(f"expected a value, found {token!r}")
 
     def _constant(self, value: object) -> Run:

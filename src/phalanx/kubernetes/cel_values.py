@@ -1,14 +1,18 @@
 """The values of CEL expressions: how they compare, what is inside them, and what can be asked of them."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Self
 
 from phalanx.errors import PhalanxError, SnapshotError
 from phalanx.model.patterns import compile_pattern
 from phalanx.model.quantity import parse_quantity
 from phalanx.model.storage import Device
+
+MOST_VALUES = 10_000
+"""In one list, with the lists inside of it. An expression of the longest text that is allowed writes fewer."""
 
 
 class CelError(PhalanxError):
@@ -36,6 +40,24 @@ class Quantity:
             return cls(parse_quantity(text))
         except SnapshotError as error:
             raise CelError(f"quantity({text!r}): not a quantity") from error
+
+
+class CelList(tuple[object, ...]):
+    """A list that an expression writes. It knows how many values are in it, those of inner lists among them.
+
+    With `cel.bind` a list can hold another one a hundred times, which holds a third one a hundred times, and so on: to compare two
+    of those takes longer than anybody waits.
+    """
+
+    size: int
+
+    def __new__(cls, items: Iterable[object]) -> Self:
+        """Make a list; one with too many values has no answer."""
+        found = super().__new__(cls, items)
+        found.size = sum(item.size if isinstance(item, CelList) else 1 for item in found)
+        if found.size > MOST_VALUES:
+            raise CelError(f"a list of {found.size} values; the limit is {MOST_VALUES}")
+        return found
 
 
 _VERSION = re.compile(r"(\d{1,18})\.(\d{1,18})\.(\d{1,18})(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?")

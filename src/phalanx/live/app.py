@@ -26,6 +26,7 @@ from phalanx.scheduling.events import SessionEvents
 from phalanx.scheduling.gates import GateLoop, GatePlanner
 from phalanx.scheduling.loop import BinderUse, Pace, SessionLoop
 from phalanx.scheduling.pod_conditions import GatedConditions
+from phalanx.scheduling.quarantine_events import QuarantineEvents
 from phalanx.session.cycle import Profile
 from phalanx.store.api_client import ApiClient
 from phalanx.store.kube.mirror import Mirror, Place
@@ -69,6 +70,7 @@ class Live:
         planner = GatePlanner(setup.gates, self.mirror.everything)
         self._gates = GateLoop(self.port, planner, gap=BETWEEN_PLANS_SECONDS, report=report)
         self._gated = GatedConditions(self.mirror)
+        self._quarantine_events = QuarantineEvents(self.port, self.cache)
         self.session_events = SessionEvents(self.port, self.loop, behind_gates=lambda: planner.waits)
         if setup.has_pod_events:
             self.session_events.record_binds(self.loop)
@@ -130,13 +132,15 @@ class Live:
 
     def _take_in(self, event: WatchEvent) -> None:
         urgency = self.cache.notice(event)
-        if event.type == ADDED:
-            self.watching.look_for_owner(event.object)
-        self._gates.notice(event)
-        if self._runner is not None:
-            self._runner.notice(event.kind, event.object)
-            self.loop.noticed(event)
-        self.loop.notice(urgency)
+        try:
+            if event.type == ADDED:
+                self.watching.look_for_owner(event.object)
+            self._gates.notice(event)
+            if self._runner is not None:
+                self._runner.notice(event.kind, event.object)
+                self.loop.noticed(event)
+        finally:
+            self.loop.notice(urgency)
 
     def _explain_gated(self) -> None:
         for write in self._gated.writes(self._gates.planner.waiting_pods(), self.clock.now) if self._runner is not None else ():
@@ -184,12 +188,14 @@ class Live:
             self.loop.wake(Urgency.SOON)
             self._gates.start()
             runner.start()
+            self._quarantine_events.start()
             await asyncio.get_running_loop().create_future()  # until the term ends
         finally:
             self._runner = None
             self.loop.stop()
             self._gates.stop()
             runner.stop()
+            self._quarantine_events.stop()
             self.outbox.drop()
             self.port.forget()
             self.cache.forget_all(lambda key: self.mirror.find(POD, *split_key(key)))

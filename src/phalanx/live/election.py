@@ -13,7 +13,7 @@ from typing import Any
 
 from phalanx.errors import ClusterError, Conflict, Exists, Missing
 from phalanx.live.clock import LoopClock
-from phalanx.model.kinds import kind_at
+from phalanx.model.kinds import Document, kind_at
 from phalanx.model.moment import micro_text
 from phalanx.store.api_client import ApiClient
 
@@ -49,6 +49,8 @@ class Election:
         """Before that moment we stand back."""
         self._seen: tuple[str, float] = ("", 0.0)
         """The version of the lease that we saw last, and when it was new to us."""
+        self._own: Document | None = None
+        """The lease as we wrote it last; None once the answer to a later request has failed to come."""
         self.holder = ""
         """Who leads, as far as we know."""
 
@@ -132,7 +134,13 @@ class Election:
         return has_it
 
     async def _take(self) -> bool:
-        terms = self._terms
+        """Take the lease, or renew it: without a look at it first, if we wrote it last as far as we know.
+
+        Where the server is slow, one request comes through in time more often than two.
+        """
+        terms, own, self._own = self._terms, self._own, None
+        if own is not None and self.is_leader and await self._replace(own, own["spec"]):
+            return True
         try:
             lease = await self._client.get(LEASE, terms.namespace, terms.name)
         except Missing:
@@ -156,7 +164,7 @@ class Election:
         meta = {"name": self._terms.name, "namespace": self._terms.namespace}
         document = {"apiVersion": LEASE.api_version, "kind": LEASE.kind, "metadata": meta, "spec": self._spec(0)}
         try:
-            await self._client.create(document)
+            self._own = await self._client.create(document)
         except Exists:
             return False
         return True
@@ -168,8 +176,8 @@ class Election:
         if is_mine:
             new["acquireTime"] = spec.get("acquireTime") or new["acquireTime"]
         try:
-            await self._client.replace({**lease, "apiVersion": LEASE.api_version, "kind": LEASE.kind, "spec": new})
-        except Conflict:
+            self._own = await self._client.replace({**lease, "apiVersion": LEASE.api_version, "kind": LEASE.kind, "spec": new})
+        except (Conflict, Missing):
             return False
         return True
 

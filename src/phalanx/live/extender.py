@@ -5,6 +5,7 @@ from urllib.error import HTTPError
 from urllib.request import OpenerDirector, ProxyHandler, Request, build_opener
 
 from phalanx.dialects.extender import decode, encode
+from phalanx.model.redaction import redacted_text
 from phalanx.plugins.extender import Answer, Endpoint, Question
 
 MOST_BYTES = 64 << 20
@@ -41,8 +42,8 @@ class HttpLine:
                 answer = decode(verb, response.read(MOST_BYTES))
         except HTTPError as found:
             found.close()
-            answer = Answer(problem=f"{url} answered with status {found.code}")
+            answer = Answer(problem=f"{redacted_text(url)} answered with status {found.code}")
         except (OSError, HTTPException, ValueError) as found:
-            answer = Answer(problem=f"{url}: {getattr(found, 'reason', found)}")
+            answer = Answer(problem=redacted_text(f"{url}: {getattr(found, 'reason', found)}"))
         self._problem = answer.problem
         return answer

@@ -1,7 +1,7 @@
 """What a running scheduler answers about itself over HTTP: whether it is well, its metrics, its configuration.
 
 The paths and words are those of Kubernetes' own components, so probes and people find what they know. What is asked is handed
-in: a check is a function that returns why not, or None when all is well.
+in: a check is a function that returns why not, or None when all is well. What may be secret in the configuration is not shown.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 
 import msgspec
 from aiohttp import web
+from aiohttp.typedefs import Middleware
 
+from phalanx.model.redaction import redacted
 from phalanx.scheduling.timing import Clock
 
 Check = Callable[[], str | None]
@@ -50,9 +52,9 @@ class Health:
     ready: Mapping[str, Check] = field(default_factory=dict)
     """What must hold before the process counts as one that could decide."""
 
-    def application(self) -> web.Application:
-        """Return the HTTP application."""
-        application = web.Application()
+    def application(self, *guards: Middleware) -> web.Application:
+        """Return the HTTP application; guards see every request first."""
+        application = web.Application(middlewares=guards)
         application.router.add_get("/livez", self._livez)
         application.router.add_get("/healthz", self._livez)
         application.router.add_get("/readyz", self._readyz)
@@ -70,7 +72,7 @@ class Health:
         return web.Response(body=self.metrics(), headers={"Content-Type": self.metrics_type})
 
     async def _configz(self, request: web.Request) -> web.Response:
-        return web.Response(body=msgspec.json.encode({"phalanx": self.config()}), content_type="application/json")
+        return web.Response(body=msgspec.json.encode({"phalanx": redacted(self.config())}), content_type="application/json")
 
 
 def _answer(request: web.Request, checks: Mapping[str, Check]) -> web.Response:

@@ -35,6 +35,9 @@ class SessionFamilies:
         self.action = _seconds(
             registry, "phalanx_action_duration_seconds", "Seconds that an action took in a session.", DECIDING, ["action"]
         )
+        self.too_long = Counter(
+            "phalanx_long_sessions_total", "Sessions that took longer than PHALANX_MAX_SESSION_SECONDS.", registry=registry
+        )
         text = "Seconds that a hook of a plugin took in all of a session; measured in one session of ten."
         self.plugin = _seconds(registry, "phalanx_plugin_duration_seconds", text, ASKING, ["plugin", "hook"])
 
@@ -93,6 +96,9 @@ class ProcessFamilies:
             registry, "phalanx_queue_resources",
             "What a queue has, requests, deserves and may have, in cores, bytes and devices.", ["queue", "resource", "kind"],
         )  # fmt: skip
+        self.quarantined = ReplacedGauge(
+            registry, "phalanx_quarantined_objects", "Objects that cannot be understood and are left out, by kind.", ["kind"]
+        )
         self.leader = Gauge("phalanx_leader", "1 for the replica that decides, 0 for one that stands by.", registry=registry)
         self.reloads = Counter(
             "phalanx_config_reloads_total", "Changes of the configuration file, by result.", ["result"], registry=registry

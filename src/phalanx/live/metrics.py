@@ -5,7 +5,7 @@ creation times of gangs do.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from prometheus_client import CollectorRegistry, ProcessCollector, disable_created_metrics, generate_latest
@@ -18,6 +18,7 @@ from phalanx.live.metric_families import GangFamilies, ProcessFamilies, SessionF
 from phalanx.live.metric_gauges import LastMinute
 from phalanx.live.start_latency import Starting
 from phalanx.live.waiting_gangs import WaitingRoom
+from phalanx.model.bounds import SESSION_SECONDS
 from phalanx.model.task import TaskKey
 from phalanx.model.task_status import Status
 from phalanx.scheduling.timing import Times
@@ -59,6 +60,8 @@ class Metrics:
         """A session took so long, its snapshot included."""
         self._sessions.cycle.observe(seconds)
         self._sessions.snapshot.observe(snapshot_seconds)
+        if seconds > SESSION_SECONDS.most:
+            self._sessions.too_long.inc()
         for action, spent in times.by_action.items():
             self._sessions.action.labels(action).observe(spent)
         for (plugin, hook), spent in times.by_hook.items():
@@ -134,6 +137,10 @@ class Metrics:
     def leads(self, is_leader: bool) -> None:
         """This replica decides, or stands by."""
         self._process.leader.set(is_leader)
+
+    def quarantined(self, count_by_resource: Mapping[str, int]) -> None:
+        """So many objects of each kind cannot be understood now."""
+        self._process.quarantined.show(((resource,), count) for resource, count in count_by_resource.items())
 
     def configured(self) -> None:
         """The process began with a good configuration."""

@@ -1,19 +1,27 @@
 """What people who run a scheduler see of it: metrics, logs, health, and the configuration in force."""
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from traceback import format_exception
+
+from msgspec import ValidationError
 
 from phalanx.controllers.controller import RecordEvent
-from phalanx.errors import ClusterError, Conflict
+from phalanx.errors import ClusterError, Conflict, PhalanxError, SnapshotError
+from phalanx.live.access_review import AccessReview
 from phalanx.live.app import Live
 from phalanx.live.health import Health, Heartbeat
 from phalanx.live.logs import Line, log_line, log_lines, logger_of, verbosity_of
 from phalanx.live.metrics import CONTENT_TYPE, Metrics
 from phalanx.live.reload import ConfigSource, Reload
+from phalanx.live.serving_certificate import ServingCertificate
 from phalanx.live.session_log import Narrator
 from phalanx.model.kinds import Kind
 from phalanx.model.task import Task
+from phalanx.scheduling.cache import QuarantinedObject
 from phalanx.scheduling.timing import Times
 from phalanx.session.decision import Decisions, Eviction
 from phalanx.session.policy import Policy
@@ -30,6 +38,10 @@ class Address:
 
     host: str
     port: int
+    certificate: ServingCertificate | None = None
+    """None: without TLS."""
+    access: AccessReview | None = None
+    """Who may see more than probes; None: everybody."""
 
 
 class Operations:
@@ -55,6 +67,7 @@ class Operations:
         live.loop.decided.append(self._note)
         live.loop.timed.append(self._time)
         live.loop.failed.append(self._failed)
+        live.cache.refused.append(self._quarantined)
         live.loop.binding.bound.append(self._bound)
         live.loop.binding.refused.append(self._refused)
         live.loop.evictor.evicted.append(self._evicted)
@@ -80,7 +93,12 @@ class Operations:
         self.metrics.session_held(seconds, snapshot_seconds=snapshot_seconds, times=times)
 
     def _failed(self, problem: Exception) -> None:
-        self._log.error("where a session failed", exc_info=problem)
+        log_line(self._log, Line(MOST_VERBOSE, "".join(format_exception(problem)).rstrip()))
+
+    def _quarantined(self, found: QuarantinedObject, problem: SnapshotError) -> None:
+        """Log where reading failed, if that is no mistake that readers know."""
+        if problem.__cause__ is not None and not isinstance(problem.__cause__, PhalanxError | ValidationError):
+            log_line(self._log, Line(MOST_VERBOSE, "".join(format_exception(problem.__cause__)).rstrip()))
 
     def _bound(self, task: Task, node: str, seconds: float) -> None:
         self.metrics.bind_ended(task.key, "bound", seconds=seconds)
@@ -100,6 +118,7 @@ class Operations:
 
     def _turn(self) -> None:
         self._heartbeat.beat()
+        self.metrics.quarantined(Counter(found.kind.resource for found in self._live.cache.quarantined.values()))
         self.metrics.leads(self._live.is_leader)
 
     def _reloaded(self, outcome: Reload) -> None:
@@ -138,9 +157,28 @@ class Operations:
             if address is None:
                 await self._live.run(is_over)
                 return
-            async with serving(self.health().application(), host=address.host, port=address.port) as place:
-                log_line(self._log, Line(0, f"health and metrics at {place}"))
+            async with self._served(address):
                 await self._live.run(is_over)
         finally:
             if follower is not None:
                 follower.cancel()
+
+    @asynccontextmanager
+    async def _served(self, address: Address) -> AsyncIterator[None]:
+        """Serve inside the block, with the certificate that is in its files meanwhile."""
+        certificate, guards = address.certificate, [] if address.access is None else [address.access.middleware]
+        application, tls = self.health().application(*guards), None if certificate is None else certificate.context
+        follower = None
+        if certificate is not None:
+            certificate.on_reload.append(self._certified)
+            follower = asyncio.create_task(certificate.follow())
+        try:
+            async with serving(application, host=address.host, port=address.port, tls=tls) as place:
+                log_line(self._log, Line(0, f"health and metrics at {place}"))
+                yield
+        finally:
+            if follower is not None:
+                follower.cancel()
+
+    def _certified(self, is_applied: bool, message: str) -> None:
+        self._log.log(20 if is_applied else 30, "%s", message)

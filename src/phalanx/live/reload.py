@@ -9,8 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from phalanx.errors import ConfigError
+from phalanx.errors import ConfigError, SnapshotError
+from phalanx.model.redaction import redacted_text
 from phalanx.session.policy import Policy
+from phalanx.store.bounded_files import read_bounded
 
 POLL_SECONDS = 5.0
 
@@ -80,9 +82,11 @@ class ConfigSource:
 
     def _read(self) -> bytes:
         try:
-            return self._path.read_bytes()
+            return read_bounded(self._path)
         except FileNotFoundError:
             raise ConfigError(f"{self._path}: no such file; 'phalanx config show' prints one to begin with") from None
+        except SnapshotError as problem:
+            raise ConfigError(str(problem)) from problem
         except OSError as problem:
             raise ConfigError(f"{self._path}: cannot be read: {problem.strerror}; let the process read it") from problem
 
@@ -94,4 +98,4 @@ class ConfigSource:
 
 
 def _refused(problem: str) -> Reload:
-    return Reload(False, f"{problem}; the configuration of before stays in force")
+    return Reload(False, f"{redacted_text(problem)}; the configuration of before stays in force")

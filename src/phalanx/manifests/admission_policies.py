@@ -15,7 +15,7 @@ from phalanx.dialects.gates import GATE
 from phalanx.dialects.group_references import LABEL, REFERENCE_FIELDS, SPEC, ReferenceField
 from phalanx.dialects.kinds.fields import CelRule
 from phalanx.dialects.pods import GPU_CONTAINER, GPU_FRACTION, GPU_MEMORY
-from phalanx.model.kinds import POD, Document, Kind, kind_of
+from phalanx.model.kinds import COMMAND, POD, Document, Kind, kind_of
 
 Operation = Literal["CREATE", "UPDATE", "DELETE"]
 
@@ -265,6 +265,21 @@ VALIDATING = (
 )  # fmt: skip
 
 
+_CHANGES_QUEUE = (
+    f"authorizer.group('{_QUEUE.group}').resource('{_QUEUE.plural}').name(object.target.name).check('update').allowed()"
+)
+AUTHORIZING = (
+    AdmissionPolicy(
+        "phalanx-command-queue", COMMAND, ("CREATE", "UPDATE"),
+        condition="has(object.target) && has(object.target.kind) && object.target.kind == 'Queue' && has(object.target.name)",
+        rules=(CelRule("may-change-queue", _CHANGES_QUEUE,
+                       "a command to a queue needs the permission to update that queue; ask those who run the cluster"),),
+    ),
+)  # fmt: skip
+"""About who asks, which an embedded cluster does not know. Commands are in namespaces and queues are not: without this, whoever may
+write commands in one namespace could close the queues of all others."""
+
+
 # --- documents -----------------------------------------------------------------------------------------------------------
 
 _API = "admissionregistration.k8s.io/v1"
@@ -277,7 +292,7 @@ def policy_documents() -> list[Document]:
         changes = [{"patchType": "JSONPatch", "jsonPatch": {"expression": change.cel}} for change in policy.changes]
         spec = {**_applies(policy), "reinvocationPolicy": "IfNeeded", "mutations": changes}
         found += [_document("MutatingAdmissionPolicy", policy, spec), _binding("MutatingAdmissionPolicyBinding", policy)]
-    for policy in VALIDATING:
+    for policy in (*VALIDATING, *AUTHORIZING):
         rules = [{"expression": rule.cel, "message": rule.message} for rule in policy.rules]
         found += [
             _document("ValidatingAdmissionPolicy", policy, {**_applies(policy), "validations": rules}),

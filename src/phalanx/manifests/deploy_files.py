@@ -14,7 +14,15 @@ from phalanx.manifests.gpu_reservations import reservation_rules
 from phalanx.manifests.install import install_documents
 from phalanx.manifests.install_settings import InstallSettings
 from phalanx.manifests.monitoring import BOARD_FILE, monitoring_documents, rule_groups
-from phalanx.manifests.roles import edit_rules, lease_rules, role_documents, scheduler_rules, ssh_rules, view_rules
+from phalanx.manifests.roles import (
+    edit_rules,
+    namespace_rules,
+    review_rules,
+    role_documents,
+    scheduler_rules,
+    ssh_rules,
+    view_rules,
+)
 from phalanx.manifests.yaml_text import documents_text, yaml_text
 from phalanx.model.kinds import Document
 
@@ -40,8 +48,8 @@ def _chart_texts() -> Iterator[tuple[str, str]]:
     for name in SETS:
         yield f"crds/{name}.yaml", documents_text(map(_kept, definition_documents(name)))
     yield "policies.yaml", documents_text(policy_documents())
-    rules = {"scheduler": scheduler_rules, "ssh": ssh_rules, "lease": lease_rules, "view": view_rules, "edit": edit_rules,
-             "reservation": reservation_rules}  # fmt: skip
+    rules = {"scheduler": scheduler_rules, "ssh": ssh_rules, "namespace": namespace_rules, "view": view_rules, "edit": edit_rules,
+             "reservation": reservation_rules, "review": review_rules}  # fmt: skip
     for word, made in rules.items():
         yield f"rules/{word}.yaml", yaml_text(made())
     yield "alerts.yaml", yaml_text(rule_groups())

@@ -4,7 +4,7 @@ Sessions have a row, and so has every controller, under its own name. What a con
 here once more, kind by kind. Nobody may do anything that stands in no row.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
@@ -14,6 +14,7 @@ from phalanx.controllers.binder.gpu_reservations import GpuReservations
 from phalanx.controllers.cronjob import CronJobController
 from phalanx.controllers.gates import GateLifter, GateTimeouts
 from phalanx.controllers.grouper.controller import PodGrouper
+from phalanx.controllers.grouper.group_spec import CONFIG_MAP
 from phalanx.controllers.grouper.rules import owner_kinds, read_kinds
 from phalanx.controllers.hypernode import HyperNodeController
 from phalanx.controllers.hypernode_checks import HyperNodeChecks
@@ -56,6 +57,8 @@ from phalanx.model.kinds import (
 )
 
 READ = ("get", "list", "watch")
+FOLLOW = ("list", "watch")
+"""What the process needs to know all objects of a kind; nobody gets them one by one."""
 SESSIONS = "sessions"
 """The row of the scheduler itself."""
 SSH = "ssh"
@@ -63,9 +66,14 @@ SSH = "ssh"
 NETWORK_POLICY = kind_of({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy"})
 NODE_METRICS = kind_of({"apiVersion": "metrics.k8s.io/v1beta1", "kind": "NodeMetrics"})
 LEASE = kind_of({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"})
-NEW_EVENT = Kind("events.k8s.io", "v1", "Event", "events", has_status=False)
-_READ_OTHERWISE = {NODE_METRICS: ("get", "list"), SECRET: ()}
-"""What is measured cannot be watched, and who may list secrets reads all of them."""
+TOKEN_REVIEW = Kind("authentication.k8s.io", "v1", "TokenReview", "tokenreviews", is_namespaced=False, has_status=False)
+ACCESS_REVIEW = Kind(
+    "authorization.k8s.io", "v1", "SubjectAccessReview", "subjectaccessreviews", is_namespaced=False, has_status=False
+)
+_READ_OTHERWISE = {NODE_METRICS: ("list",), SECRET: (), CONFIG_MAP: ()}
+"""What is measured cannot be watched, and who may list secrets and ConfigMaps reads what is no business of a scheduler."""
+_NEVER_LOOKED_UP = frozenset({EVENT, SECRET})
+"""Events have names of their own; the one Secret that is read has its permission where it is made."""
 _GROUPS = tuple(GROUP_BY_DIALECT.values())
 _VOLCANO, _NATIVE = GROUP_BY_DIALECT["volcano"], GROUP_BY_DIALECT["native"]
 _OWNERS = (*owner_kinds(), VOLCANO_JOB, VOLCANO_CRON_JOB, JOB_FLOW)
@@ -89,11 +97,18 @@ class Permission:
 
 
 def _reads(*kinds: Kind) -> tuple[Permission, ...]:
-    return tuple(Permission(kind, verbs) for kind in kinds if (verbs := _READ_OTHERWISE.get(kind, READ)))
+    return tuple(Permission(kind, verbs) for kind in kinds if (verbs := _READ_OTHERWISE.get(kind, FOLLOW)))
 
 
 def _may(verbs: str, *kinds: Kind, part: str = "", option: str = "") -> tuple[Permission, ...]:
-    return tuple(Permission(kind, tuple(verbs.split()), part, option) for kind in kinds)
+    return tuple(Permission(kind, tuple(verbs.split()), part, option) for kind in kinds) + _looked_up(verbs, kinds, part)
+
+
+def _looked_up(verbs: str, kinds: Iterable[Kind], part: str) -> tuple[Permission, ...]:
+    """Return that a single object may be read where a create finds it there already, or a patch does not find it."""
+    if part not in ("", "status") or not {"create", "patch"} & {*verbs.split()}:
+        return ()
+    return tuple(Permission(kind, ("get",)) for kind in kinds if kind not in _NEVER_LOOKED_UP)
 
 
 def _reports(*kinds: Kind) -> tuple[Permission, ...]:
@@ -109,10 +124,10 @@ TABLE: Mapping[str, tuple[Permission, ...]] = MappingProxyType({
     SESSIONS: (
         *_reads(*kinds_read()), *_may("patch", POD, *_GROUPS), *_reports(POD, *_GROUPS),
         *_may("create", POD, part="binding"), *_may("create", POD, part="eviction"), *_may("create delete", BIND_REQUEST),
-        *_may("create patch", EVENT, NEW_EVENT),
+        *_may("create patch", EVENT),
     ),
     VolcanoJobController.name: (
-        *_reads(*VolcanoJobController.watches, PRIORITY, NETWORK_POLICY, VOLUME_CLAIM), *_may("patch delete", VOLCANO_JOB),
+        *_reads(*VolcanoJobController.watches, PRIORITY, VOLUME_CLAIM), *_may("patch delete", VOLCANO_JOB),
         *_reports(VOLCANO_JOB), *_owns(VOLCANO_JOB), *_may("create delete", POD), *_may("create patch delete", _VOLCANO),
         *_may("delete", COMMAND), *_may("create patch", HOSTS), *_may("create", SERVICE, NETWORK_POLICY, VOLUME_CLAIM),
         *_may("get create", SECRET, option=SSH),
@@ -122,7 +137,7 @@ TABLE: Mapping[str, tuple[Permission, ...]] = MappingProxyType({
         *_owns(VOLCANO_CRON_JOB), *_may("create delete", VOLCANO_JOB),
     ),
     JobFlowController.name: (
-        *_reads(*JobFlowController.watches), *_may("patch", JOB_FLOW), *_reports(JOB_FLOW), *_owns(JOB_FLOW),
+        *_reads(*JobFlowController.watches), *_reports(JOB_FLOW), *_owns(JOB_FLOW),
         *_may("create delete", VOLCANO_JOB),
     ),
     JobTemplateController.name: (*_reads(*JobTemplateController.watches), *_reports(JOB_TEMPLATE)),

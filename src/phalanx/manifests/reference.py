@@ -6,7 +6,7 @@ A test holds the page against the code. After a change, write it anew:
 
 from collections.abc import Iterable, Iterator
 
-from phalanx.manifests.admission_policies import MUTATING, VALIDATING, AdmissionPolicy
+from phalanx.manifests.admission_policies import AUTHORIZING, MUTATING, VALIDATING, AdmissionPolicy
 from phalanx.manifests.definitions import DEFINITIONS, Definition
 from phalanx.manifests.openapi import defaults_of, rules_of
 
@@ -14,7 +14,8 @@ HEAD = """# Rules and defaults
 
 `phalanx manifests crds` prints the CRDs of all kinds, and `phalanx manifests policies` the admission policies for rules that
 a CRD cannot express. The API server evaluates both itself: there is no webhook that could fail. `phalanx up` and `phalanx simulate`
-reject the same objects with the same messages, and set the same defaults.
+reject the same objects with the same messages, and set the same defaults; they know no users, so they do not have the policy
+that asks who may send commands to queues.
 
 ```console
 $ phalanx up examples/crds/nodes.yaml &
@@ -24,7 +25,7 @@ $ phalanx apply -f examples/crds/broken/job.yaml  # exit status 1
 $ phalanx manifests crds | grep -c CustomResourceDefinition
 17
 $ phalanx manifests policies | grep -c '^kind: .*Policy$'
-10
+11
 ```
 
 Types, required fields, limits and allowed values of every field are in the CRDs; `kubectl explain` shows them. The tables
@@ -66,7 +67,7 @@ def _sections() -> Iterator[Iterable[str]]:
         "",
         "| policy | for | rule | message |",
         "| --- | --- | --- | --- |",
-        *_refusals(VALIDATING),
+        *_refusals((*VALIDATING, *AUTHORIZING)),
     )
 
 

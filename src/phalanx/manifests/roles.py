@@ -3,17 +3,29 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from phalanx.controllers.grouper.group_spec import CONFIG_MAP
 from phalanx.manifests.definitions import DEFINITIONS
 from phalanx.manifests.gpu_reservations import reservation_documents
 from phalanx.manifests.install_settings import NAME, InstallSettings
-from phalanx.manifests.permissions import LEASE, READ, SSH, Permission, kinds_listed, permissions
+from phalanx.manifests.permissions import (
+    ACCESS_REVIEW,
+    FOLLOW,
+    LEASE,
+    READ,
+    SSH,
+    TOKEN_REVIEW,
+    Permission,
+    kinds_listed,
+    permissions,
+)
 from phalanx.model.kinds import BIND_REQUEST, GROUP_BY_DIALECT, Document, Kind, kind_of
 
 Rule = dict[str, Any]
 Subject = dict[str, str]
 VERBS = (*READ, "create", "update", "patch", "delete")
 """In the order in which rules name them."""
-LIST = ("get", "list")
+LIST = ("list",)
+"""What the commands need that hold a session of their own: they read everything, and nothing twice."""
 CHANGE = ("create", "update", "patch", "delete")
 AGGREGATED = "rbac.authorization.k8s.io/aggregate-to-"
 """Label of a role whose rules become part of a role that every cluster has."""
@@ -50,12 +62,22 @@ def ssh_rules() -> list[Rule]:
     return rules_of(permissions(SSH))
 
 
+def review_rules() -> list[Rule]:
+    """Return what it takes to ask the API server whose token it is that somebody shows at our port, and what he may do."""
+    return rules_of(Permission(kind, ("create",)) for kind in (TOKEN_REVIEW, ACCESS_REVIEW))
+
+
 def lease_rules() -> list[Rule]:
     """Return what it takes to be the leader; who makes an object cannot be held to a name."""
     return [
         _rule(LEASE.group, [LEASE.plural], ["create"]),
         {**_rule(LEASE.group, [LEASE.plural], ["get", "update"]), "resourceNames": [NAME]},
     ]
+
+
+def namespace_rules() -> list[Rule]:
+    """Return what is needed in the namespace of the installation alone: the lease, and the ConfigMap of --group-defaults there."""
+    return [*lease_rules(), _rule(CONFIG_MAP.group, [CONFIG_MAP.plural], FOLLOW)]
 
 
 def view_rules() -> list[Rule]:
@@ -89,7 +111,7 @@ def role_documents(settings: InstallSettings) -> list[Document]:
         settings.document("v1", "ServiceAccount", automountServiceAccountToken=False),
         _wide(settings, "ClusterRole", rules=rules),
         _wide(settings, "ClusterRoleBinding", **_bound("ClusterRole", settings)),
-        settings.document(_API, "Role", rules=lease_rules()),
+        settings.document(_API, "Role", rules=namespace_rules()),
         settings.document(_API, "RoleBinding", **_bound("Role", settings)),
         _for_people(settings, "view", view_rules(), ("view", "edit", "admin")),
         _for_people(settings, "edit", edit_rules(), ("edit", "admin")),

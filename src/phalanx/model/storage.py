@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from phalanx.model.selectors import Labels, LabelSelector, NodeSelectorTerm
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
+ONE_POD = "ReadWriteOncePod"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,6 +77,11 @@ class VolumeClaim:
     is_lost: bool = False
     """Its volume is gone: phase Lost."""
     is_deleting: bool = False
+
+    @property
+    def is_for_one_pod(self) -> bool:
+        """Tell whether only one pod in the cluster may use it."""
+        return ONE_POD in self.access_modes
 
 
 @dataclass(frozen=True, slots=True, eq=False)

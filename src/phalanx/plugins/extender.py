@@ -14,6 +14,7 @@ import numpy as np
 
 from phalanx.errors import ConfigError
 from phalanx.model.queue import Queue
+from phalanx.model.redaction import redacted_text
 from phalanx.placement import Index, Mask, Scores
 from phalanx.session.arguments import Arguments
 from phalanx.session.node_answers import Layer
@@ -101,7 +102,7 @@ class ExtenderPlugin:
         self._verbs = {verb for verb, path in paths.items() if path}
         if self._verbs and not prefix.startswith(("http://", "https://")):
             raise ConfigError(
-                f"plugin 'extender', argument 'extender.urlPrefix': {prefix!r} is no address; write 'http://HOST:PORT'"
+                f"plugin 'extender', argument 'extender.urlPrefix': {redacted_text(prefix)!r} is no address; write 'http://HOST:PORT'"
             )
         self._ask = connect(Endpoint(prefix, timeout or 1.0, {verb: paths[verb] for verb in self._verbs}))
 

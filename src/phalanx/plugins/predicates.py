@@ -9,6 +9,7 @@ import numpy as np
 
 from phalanx.kubernetes.claims import ClaimBook
 from phalanx.kubernetes.nodeselection import allowed_nodes
+from phalanx.kubernetes.once_pod_claims import OncePodClaims
 from phalanx.kubernetes.podaffinity import AffinityBook
 from phalanx.kubernetes.ports import TAKEN, PortBook
 from phalanx.kubernetes.spread import SpreadBook
@@ -43,6 +44,8 @@ class PredicatesPlugin:
         settings = Arguments(self.name, policy.arguments)
         self._on = {name for name in SWITCHES if settings.switch(f"predicate.{name}Enable", True)}
         self._evictions_free_devices = settings.switch("predicate.EvictionsFreeDevices", False)
+        # Volcano has no such filter, and its configurations do not ask for it.
+        self._restricts_volumes = settings.switch("predicate.VolumeRestrictionsEnable", False)
         settings.switch("predicate.CacheEnable", False)
         settings.done()
         self._static: dict[Shape, list[Layer]] = {}
@@ -111,6 +114,8 @@ class PredicatesPlugin:
 
     def _volume_layers(self, session: Session, shape: Shape, nodes: Index | slice) -> list[Layer]:
         book, layers = session.book(VolumeBook), list[Layer]()
+        if self._restricts_volumes:
+            layers += session.book(OncePodClaims).layers(shape, nodes)
         if "NodeVolumeLimits" in self._on:
             layers += book.limit_layers(shape, nodes)
         if "VolumeZone" in self._on:

@@ -9,10 +9,11 @@ falls by itself. Bind requests on their way to the server are assumed in the sam
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from typing import NamedTuple
 
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import SnapshotError
-from phalanx.model.kinds import BIND_REQUEST, POD, SILENT, Document, object_key
+from phalanx.model.kinds import BIND_REQUEST, POD, SILENT, Document, Kind, object_key
 from phalanx.model.task import Task, TaskKey
 from phalanx.model.task_status import COMPLETED, Status
 from phalanx.model.watch_event import DELETED, MODIFIED, WatchEvent
@@ -52,6 +53,14 @@ class AssumedPod:
         return replace(task, status=self.status, node=self.node)
 
 
+class QuarantinedObject(NamedTuple):
+    """An object that cannot be understood, and why."""
+
+    kind: Kind
+    object: Document
+    problem: str
+
+
 class SchedulerCache:
     """Changes of objects in, snapshots out; assumed pods stand where they were sent."""
 
@@ -62,7 +71,10 @@ class SchedulerCache:
         self._assumed: dict[TaskKey, AssumedPod] = {}
         self._requests: set[str] = set()
         """Bind requests that were asked for and not reported yet."""
-        self._faults: dict[str, str] = {}
+        self.quarantined: dict[str, QuarantinedObject] = {}
+        """Objects that cannot be understood, by kind and name."""
+        self.refused: list[Callable[[QuarantinedObject, SnapshotError], None]] = []
+        """Called with each of them when it is found, and again when something else is wrong with it."""
 
     @property
     def cluster(self) -> ObjectCluster:
@@ -123,21 +135,26 @@ class SchedulerCache:
             else:
                 self._cluster.put(event.object)
         except SnapshotError as problem:
-            self._note_fault(event, str(problem))
+            self._quarantine(event, problem)
         else:
-            if self._faults:
-                self._faults.pop(_place(event), None)
+            if self.quarantined:
+                self.quarantined.pop(_place(event), None)
 
-    def _note_fault(self, event: WatchEvent, problem: str) -> None:
-        place = _place(event)
-        if self._faults.get(place) != problem:
-            self._report(problem)
-        self._faults[place] = problem
+    def _quarantine(self, event: WatchEvent, problem: SnapshotError) -> None:
+        place, found = _place(event), QuarantinedObject(event.kind, event.object, str(problem))
+        before, self.quarantined[place] = self.quarantined.get(place), found
+        if before is None or before.problem != found.problem:
+            self._report(found.problem)
+            for listener in self.refused:
+                listener(found, problem)
 
     # --- what is assumed --------------------------------------------------------------------------------------------
 
     def _with_assumed(self, task: Task) -> Task:
         """Return a pod that was read as it is assumed to be; an assumption that the cluster has overtaken falls."""
+        if task.status is Status.RUNNING and not task.node:
+            # Whoever wrote that meant the pod which had this name before. Snapshots of files are trusted, as Volcano trusts them.
+            task = replace(task, status=Status.PENDING)
         assumed = self._assumed.get(task.key)
         if assumed is None:
             return task
@@ -215,7 +232,8 @@ def _marks(document: Document) -> tuple[object, ...]:
 
 def _readiness(status: Mapping[str, object]) -> list[tuple[object, object]]:
     conditions = status.get("conditions")
-    return [(item.get("type"), item.get("status")) for item in conditions] if isinstance(conditions, list) else []
+    items = conditions if isinstance(conditions, list) else ()
+    return [(item.get("type"), item.get("status")) for item in items if isinstance(item, Mapping)]
 
 
 def _pod_urgency(event: WatchEvent) -> Urgency:
@@ -236,16 +254,19 @@ def _is_other(before: Document, after: Document) -> bool:
     if added != {name: text for name, text in (old.get("labels") or {}).items() if not name.startswith(TOPOLOGY)}:
         return True
     is_same = are_same_but_for_minima(old.get("annotations"), new.get("annotations"))
-    return (
-        not is_same
-        or old.get("deletionTimestamp") != new.get("deletionTimestamp")
-        or before.get("status", {}).get("phase") != after.get("status", {}).get("phase")
-    )
+    return not is_same or old.get("deletionTimestamp") != new.get("deletionTimestamp") or _phase(before) != _phase(after)
+
+
+def _phase(pod: Document) -> object:
+    status = pod.get("status")
+    return status.get("phase") if isinstance(status, Mapping) else None
 
 
 def _pod_marks(pod: Document) -> tuple[object, ...]:
-    meta, spec = pod["metadata"], pod["spec"]
+    meta, spec = pod["metadata"], pod.get("spec")
+    if not isinstance(spec, Mapping):
+        return (meta.get("labels"), spec)
     return (
         meta.get("labels"), meta.get("annotations"), meta.get("deletionTimestamp"), spec.get("nodeName"),
-        spec.get("schedulingGates"), spec.get("priority"), pod.get("status", {}).get("phase"),
+        spec.get("schedulingGates"), spec.get("priority"), _phase(pod),
     )  # fmt: skip

@@ -16,6 +16,7 @@ from phalanx.controllers.objects import controller_of, group_of
 from phalanx.dialects.gates import GangGates
 from phalanx.errors import ClusterError
 from phalanx.explain.gang_status import is_admitted
+from phalanx.model.bounds import SESSION_SECONDS
 from phalanx.model.kinds import POD, split_key
 from phalanx.model.task import GangKey, TaskKey
 from phalanx.model.task_status import Status
@@ -39,6 +40,8 @@ from phalanx.session.shard_decisions import ShardDecisions, as_one
 from phalanx.state.snapshot import Snapshot
 
 NEVER = float("inf")
+BETWEEN_WARNINGS_SECONDS = 60.0
+"""One warning of sessions that take too long in so many seconds is enough."""
 
 
 class BinderUse(Enum):
@@ -66,6 +69,8 @@ class Pace:
     after_fault: float = 1.0
     is_resilient: bool = True
     """A session that raises is reported and the loop goes on; in a simulation it raises to whoever runs that."""
+    isolates: bool = True
+    """A session goes on without a gang or a listener on which it fails, which is reported; tests rather see it raise."""
     writes_pod_conditions: bool = True
     """Pods say why they wait; simulations save that, because nobody reads it."""
 
@@ -91,9 +96,10 @@ class SessionLoop:
         self._due, self._earliest = NEVER, 0.0
         """When the next session is held, and the first moment at which one may be, by the elapsed time."""
         self._is_running = self._is_carrying_out = False
-        self._decider, self._stopwatch = Decider(isolates=pace.is_resilient), Stopwatch(lambda: self._clock.elapsed)
+        self._decider, self._stopwatch = Decider(isolates=pace.isolates), Stopwatch(lambda: self._clock.elapsed)
         self.may_decide: Callable[[], bool] = lambda: True
         self.binder_use: Callable[[], BinderUse] = lambda: BinderUse.NOBODY
+        self._next_warning = 0.0
         self.count = 0
         """How many sessions were held."""
         self._faults: Mapping[GangKey, Fault] = {}
@@ -190,7 +196,7 @@ class SessionLoop:
 
     def _failed_in_part(self, problem: Exception) -> None:
         """Go on with the rest of a session, where one gang or one listener failed."""
-        if not self._pace.is_resilient:
+        if not self._pace.isolates:
             raise problem
         if self.failures.is_new(problem):
             self._report(f"part of session {self.count} failed, please report it: {type(problem).__name__}: {problem}")
@@ -222,7 +228,18 @@ class SessionLoop:
             self._unschedulable.note(snapshot, parts[0].decisions)
         for watcher in self.timed:
             watcher(self._clock.elapsed - begun, taken - begun, times)
+        self._warn_of_length(self._clock.elapsed - begun, times)
         return parts
+
+    def _warn_of_length(self, seconds: float, times: Times) -> None:
+        """Report a session that took too long, with what took longest; the plugins of the next one are measured in any case."""
+        if seconds <= SESSION_SECONDS.most:
+            return
+        self._stopwatch.look_closely()
+        if self._clock.elapsed >= self._next_warning:
+            self._next_warning = self._clock.elapsed + BETWEEN_WARNINGS_SECONDS
+            longest = f": {text}" if (text := times.longest()) else ""
+            self._report(f"session {self.count} took {seconds:.1f} s, more than {SESSION_SECONDS.most} s{longest}")
 
     def _announce(self, whole: Snapshot, parts: list[ShardDecisions]) -> None:
         snapshot, decisions = as_one(whole, parts)
@@ -313,7 +330,7 @@ class SessionLoop:
     def noticed(self, event: WatchEvent) -> None:
         """Look whether somebody has overwritten what sessions wrote."""
         if event.kind is POD:
-            is_gone = any([conditions.noticed(event) for conditions in self._conditions.values()])
+            is_gone = sum(conditions.noticed(event) for conditions in self._conditions.values()) > 0
         else:
             is_gone = self._statuses.noticed(event)
         if is_gone:

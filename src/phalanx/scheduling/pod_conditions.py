@@ -4,11 +4,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from phalanx.controllers.controller import Patch, View
-from phalanx.dialects.status import PodScheduledCondition, error_text
+from phalanx.dialects.status import PodScheduledCondition
 from phalanx.dialects.traits import dialect_status
 from phalanx.errors import ClusterError
-from phalanx.explain.cause_key import CauseKey, cause_of_error, cause_of_text
+from phalanx.explain.answer import group_status
+from phalanx.explain.cause import remembered
+from phalanx.explain.cause_key import CauseKey, cause_of, cause_of_error, cause_of_text
 from phalanx.explain.quarantine import quarantine_condition
+from phalanx.explain.why import why
 from phalanx.model.conditions import IS_GATED, POD_SCHEDULED
 from phalanx.model.kinds import POD, Document, split_key
 from phalanx.model.moment import moment_text
@@ -24,6 +27,8 @@ from phalanx.state.verdict import FitError
 BETWEEN_CAUSES_SECONDS, BETWEEN_COUNTS_SECONDS = 30.0, 3600.0
 """How long a message stands before another cause, or only other numbers, replace it."""
 BETWEEN_GATED_SECONDS = 10.0
+WAITING = ("Unschedulable", "UnschedulableOnNodePool")
+"""Conditions of groups that say why they wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +48,21 @@ class _Said:
         return before.condition.message != self.condition.message and is_over
 
 
-def _cause(state: TaskState, condition: PodScheduledCondition) -> CauseKey:
-    return cause_of_error(state.error) if isinstance(state.error, FitError) else cause_of_text(condition.message)
+def _due(outcome: Outcome, state: TaskState, snapshot: Snapshot) -> _Said:
+    """Return what a pod is to be told; one that says nothing itself, because it was not tried, why its gang waits."""
+    condition = dialect_status(outcome.state.gang).pod_condition(state, snapshot.nodes.names)
+    if condition.message:
+        cause = cause_of_error(state.error) if isinstance(state.error, FitError) else cause_of_text(condition.message)
+        return _Said(condition, cause, outcome.now)
+    key = (_of_gang, outcome.state.gang.key)
+    message, cause = remembered(outcome.aftermath, key, lambda: _of_gang(outcome, snapshot))
+    return _Said(replace(condition, message=message), cause, outcome.now)
 
 
-def _explained(state: TaskState, condition: PodScheduledCondition) -> tuple[PodScheduledCondition, CauseKey]:
-    """Return what a pod says, and why; one that no session came to says who of its gang has no place, instead of nothing at all."""
-    mates = () if condition.message else (mate for mate in state.gang.tasks if mate is not state and error_text(mate))
-    mate = next(iter(mates), None)
-    if mate is None:
-        return condition, _cause(state, condition)
-    text = f"waits with its gang, of which pod {mate.task.name} has no place: {error_text(mate)}"
-    condition = replace(condition, message=text)
-    return condition, _cause(mate, condition)
+def _of_gang(outcome: Outcome, snapshot: Snapshot) -> tuple[str, CauseKey]:
+    conditions = group_status(snapshot, outcome).conditions
+    own = next((item.message for item in conditions if item.type in WAITING and item.message), "")
+    return own or why(outcome, snapshot), cause_of(outcome, snapshot)
 
 
 class PodConditions:
@@ -72,19 +79,22 @@ class PodConditions:
 
     def writes(self, snapshot: Snapshot, decisions: Decisions) -> Iterator[tuple[str, Patch]]:
         """Yield the conditions that a session changes, each with the uid of its pod."""
-        names, self.due = snapshot.nodes.names, None
+        self.due = None
         waiting = set[str]()
         for outcome, state in _waiting(snapshot, decisions):
             try:
-                condition, cause = _explained(state, dialect_status(outcome.state.gang).pod_condition(state, names))
+                new = _due(outcome, state, snapshot)
             except Exception as problem:  # the other pods get theirs
                 self._failed(problem)
                 continue
             waiting.add(state.task.uid)
-            new = _Said(condition, cause, outcome.now)
-            if condition.message and new.is_news(self._said.get(state.task.uid)) and self._may_write(state.task.uid, outcome.now):
+            if (
+                new.condition.message
+                and new.is_news(self._said.get(state.task.uid))
+                and self._may_write(state.task.uid, outcome.now)
+            ):
                 self._said[state.task.uid] = new  # before it is sent: the answer may come at once
-                yield from self._write(state, condition, outcome.now)
+                yield from self._write(state, new.condition, outcome.now)
         self._said = {uid: said for uid, said in self._said.items() if uid in waiting}
         if self._refusals:
             self._refusals.keep(waiting)

@@ -8,14 +8,17 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
+from phalanx.model.task import GangKey
 from phalanx.session.contract import hooks_of
 from phalanx.session.cycle import Action, ActionFactory, Catalogue
 from phalanx.session.hooks import Plugin
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.questions import PluginFactory
 from phalanx.session.session import Session
+from phalanx.state.gang_state import GangState, TaskState
 
 Clock = Callable[[], float]
 """Seconds, never going back."""
@@ -26,10 +29,30 @@ SAMPLE_EVERY = 10
 
 @dataclass(slots=True)
 class Times:
-    """The seconds of one session: by action, and by plugin and hook where those were measured."""
+    """The seconds of one session: by action, and by plugin and hook and by gang where those were measured."""
 
     by_action: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     by_hook: dict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
+    by_gang: dict[GangKey, float] = field(default_factory=lambda: defaultdict(float))
+    """From a question about a gang to the next question about another one."""
+    _gang: GangKey | None = None
+    _since: float = 0.0
+
+    def turn_to(self, gang: GangKey | None, now: float) -> None:
+        """Count the time up to now for the gang that was asked about last; from now on it counts for this one."""
+        if self._gang is not None:
+            self.by_gang[self._gang] += now - self._since
+        self._gang, self._since = gang, now
+
+    def longest(self) -> str:
+        """Say what took longest: "6.9 s of it in preempt, 6.5 s about gang research/train, 3.1 s in extender (predicate)"."""
+        parts: list[tuple[str, Mapping[Any, float]]] = [  # Any: each has keys of its own
+            ("in {}", self.by_action),
+            ("about gang {}", self.by_gang),
+            ("in {0[0]} ({0[1]})", self.by_hook),
+        ]  # fmt: skip
+        found = [(text, *max(times.items(), key=itemgetter(1))) for text, times in parts if times]
+        return ", ".join(f"{seconds:.1f} s of it {text.format(key)}" for text, key, seconds in found)
 
 
 class Stopwatch:
@@ -38,11 +61,16 @@ class Stopwatch:
     def __init__(self, clock: Clock, *, sample_every: int = SAMPLE_EVERY) -> None:
         """Measure plugins in the first session and in every so manieth after it."""
         self._clock, self._sample_every, self._sessions = clock, sample_every, 0
+        self._looks_closely = False
+
+    def look_closely(self) -> None:
+        """Measure plugins in the next session."""
+        self._looks_closely = True
 
     def begin(self, catalogue: Catalogue) -> tuple[Catalogue, Times]:
         """Return what the next session chooses from, and where its times will be."""
-        times, is_sample = Times(), self._sessions % self._sample_every == 0
-        self._sessions += 1
+        times, is_sample = Times(), self._looks_closely or self._sessions % self._sample_every == 0
+        self._sessions, self._looks_closely = self._sessions + 1, False
         plugins = {name: partial(self._plugin, make, times) for name, make in catalogue.plugins.items()} if is_sample else {}
         actions = {name: partial(self._action, make, times) for name, make in catalogue.actions.items()}
         return Catalogue(actions, {**catalogue.plugins, **plugins}), times
@@ -69,7 +97,9 @@ class _TimedAction:
         try:
             self._action.run(session)
         finally:
-            self._times.by_action[self.name] += self._clock() - begun
+            ended = self._clock()
+            self._times.by_action[self.name] += ended - begun
+            self._times.turn_to(None, ended)
 
 
 class _TimedHook:
@@ -83,7 +113,20 @@ class _TimedHook:
 
     def __call__(self, *question: Any, **more: Any) -> Any:
         begun = self._clock()
+        gang = _gang_in(question)
+        if gang is not None:
+            self._times.turn_to(gang, begun)
         try:
             return self._method(*question, **more)
         finally:
             self._times.by_hook[self._key] += self._clock() - begun
+
+
+def _gang_in(question: tuple[Any, ...]) -> GangKey | None:
+    """Return the gang that a question is about."""
+    for part in question:
+        if isinstance(part, GangState):
+            return GangKey(part.key)
+        if isinstance(part, TaskState):
+            return part.task.gang
+    return None

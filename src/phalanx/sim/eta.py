@@ -2,14 +2,17 @@
 
 Each seed draws a duration for every gang from what is known about it (`known_durations.py`) and lets the world go on until
 everybody who was asked about has started, or the horizon is reached. The sessions, the binding and the controllers are those of
-production. Work that nobody has submitted yet is not known, and not simulated.
+production.
+
+Work that nobody has submitted yet is not known. Some of the runs leave it out: their median, p50, is the best guess of a start.
+Others draw it from that of the last day (`arrivals.py`): they say how late a start may become, p90.
 
 A gang of which nothing is known never ends. Whoever waits for it has no expected start; a run in which such gangs end at once
 says whether that is the reason.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil, inf
 from random import Random
@@ -18,6 +21,7 @@ from phalanx.model.kinds import NAMESPACE, POD, Document, kind_of, object_key
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.model.task_status import COMPLETED, ENDED, Status
 from phalanx.model.watch_event import DELETED, WatchEvent
+from phalanx.sim.arrivals import Arrivals
 from phalanx.sim.known_durations import Basis, Durations, KnownDuration
 from phalanx.sim.settings import FOREVER, Settings
 from phalanx.sim.setup import default_queues
@@ -30,8 +34,13 @@ SOON_SECONDS = 1.0
 """When gangs end of which nothing is known, in the run that asks whether they are the reason to wait."""
 AT_ONCE_SECONDS = 10.0
 """From an end to the start that it made possible, at most: a session, a bind and the start of pods lie between."""
+P90 = 0.9
+ARRIVING = 0.5
+"""For which part of the time until the last gang starts others are submitted, in simulations with later submissions."""
 HEARTBEAT_SECONDS, SETTLING_SECONDS, PARKED_SECONDS = 600.0, 10.0, 1800.0
 """Sessions that most likely find nothing to do are rarer than on a real cluster; see `Settings`."""
+CROWDED_HEARTBEAT_SECONDS, CROWDED_PARKED_SECONDS = 3600.0, 14_400.0
+"""The same with later submissions: queues are long, each session is slow, and p90 is not a matter of minutes. Half as much work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +61,12 @@ class EtaQuestion:
     """Pods without a gang that will end, and how long they have run already."""
     seeds: int = 1
     """How many simulations are planned."""
+    arrivals: Arrivals | None = None
+    """Like what gangs are submitted later; None if none are."""
+    arrive_until: float = inf
+    """For how many seconds gangs are submitted later."""
+    stuck: frozenset[str] = frozenset()
+    """Gangs that do not start even if none are submitted later: no simulation goes on for their sake."""
 
     @property
     def endless(self) -> frozenset[str]:
@@ -61,15 +76,29 @@ class EtaQuestion:
     def settings(self, seed: int, unknown: float = FOREVER) -> Settings:
         """Return how a cluster behaves with this seed; gangs of which nothing is known run for `unknown` seconds more."""
         drawn = {key: self._drawn(key, seed, unknown) for key, known in self.durations.items() if known.basis is not Basis.PODS}
-        return Settings(
-            heartbeat=HEARTBEAT_SECONDS, settling=SETTLING_SECONDS, parks_up_to=PARKED_SECONDS, duration_by_gang=drawn,
-            done_by_gang=self.done,
-        )  # fmt: skip
+        usual = Settings(settling=SETTLING_SECONDS, duration_by_gang=drawn, done_by_gang=self.done)
+        if self.arrivals is not None:
+            return replace(usual, heartbeat=CROWDED_HEARTBEAT_SECONDS, parks_up_to=CROWDED_PARKED_SECONDS)
+        return replace(usual, heartbeat=HEARTBEAT_SECONDS, parks_up_to=PARKED_SECONDS)
 
     def _drawn(self, key: GangKey, seed: int, unknown: float) -> float:
         done = self.done.get(key, 0.0)
         found = self.durations[key].at(self.part(key, seed), done)
         return done + unknown if found == FOREVER else found
+
+    def without_arrivals(self, seeds: int) -> "EtaQuestion":
+        """Return the question for so many simulations in which nothing is submitted later."""
+        return replace(self, seeds=seeds, arrivals=None)
+
+    def with_arrivals(self, seeds: int, alone: "EtaRun") -> "EtaQuestion":
+        """Return the question for so many simulations with later submissions, given one without them.
+
+        They come for half as long as the last gang waited in that one. With all of that time a simulation
+        takes twice as long, as queues get longer and longer.
+        """
+        stuck = frozenset(set(self.gangs) - alone.starts.keys())
+        last = max(alone.starts.values(), default=0.0)
+        return replace(self, seeds=seeds, stuck=stuck, arrive_until=last * ARRIVING)
 
     def part(self, key: str, seed: int) -> float:
         """Draw a number from 0 to 1 for a gang or pod; one of all seeds draws from each equal part, so that a few of them do."""
@@ -136,6 +165,8 @@ class EtaRun:
     reached: float
     is_whole: bool = True
     """Nobody stopped it before its time."""
+    has_arrivals: bool = False
+    """Gangs were submitted later."""
 
 
 def simulate_on(world: World, question: EtaQuestion, seed: int, is_over: Callable[[], bool] = lambda: False) -> EtaRun:
@@ -144,13 +175,18 @@ def simulate_on(world: World, question: EtaQuestion, seed: int, is_over: Callabl
     _load(world, question.documents)
     for pod, (known, done) in question.pods.items():
         world.plan(known.at(question.part(pod, seed), done) - done, partial(world.finish, [pod]))
+    if question.arrivals is not None:
+        question.arrivals.plan(world, seed, min(question.arrive_until, question.horizon))
     stopped = False
-    while watch.waiting and not (stopped := is_over()):
+    while watch.waiting - question.stuck and not (stopped := is_over()):
         due = world.next_time()
         if due is None or due > question.now + question.horizon or _is_quiet(world, due):
             break
         world.advance(due)
-    return EtaRun(seed, watch.starts, watch.after, watch.evicts, world.now - world.start, is_whole=not stopped)
+    return EtaRun(
+        seed, watch.starts, watch.after, watch.evicts, world.now - world.start, is_whole=not stopped,
+        has_arrivals=question.arrivals is not None,
+    )  # fmt: skip
 
 
 def _load(world: World, documents: Sequence[Document]) -> None:
@@ -215,7 +251,8 @@ class _Watch:
         if is_whole and key in self.waiting:
             self.waiting.discard(key)
             self.starts[key] = self.world.now - self.world.start
-            evictions = [item.gang or item.pod for item in self.world.recorder.evictions if item.preemptor == key]
+            victims = (item.gang or item.pod for item in self.world.recorder.evictions if item.preemptor == key)
+            evictions = [name for name in victims if name in self.known]
             self.evicts[key] = tuple(dict.fromkeys(evictions))
             self.after[key] = tuple(name for name in self._ends_before(key) if name in self.known and name not in (*evictions, key))
 
@@ -239,22 +276,43 @@ class Estimate:
 
     gang: str
     starts: tuple[float, ...]
-    """One for each seed, the earliest first; `inf` where it did not start."""
+    """One for each seed without later submissions, the earliest first; `inf` where it did not start."""
+    delayed: tuple[float, ...] = ()
+    """The same for each seed with later submissions."""
     after: tuple[str, ...] = ()
-    """Gangs whose end it waited for in the middle one of the runs."""
+    """Gangs whose end it waited for in the middle one of the runs without later submissions."""
     evicts: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     """Gangs of unknown duration that keep it from starting."""
 
     @property
     def seeds_started(self) -> int:
-        """In how many runs it started."""
+        """In how many runs without later submissions it started."""
         return sum(start < inf for start in self.starts)
 
-    def by(self, part: float) -> float | None:
-        """Return when it has started in this part of the runs; None if not within the horizon."""
-        found = self.starts[max(ceil(part * len(self.starts)), 1) - 1] if self.starts else inf
-        return None if found == inf else found
+    @property
+    def p50(self) -> float | None:
+        """When it has started in half of the runs without later submissions; None if not within the horizon."""
+        return _finite(_start_in(self.starts, ceil(len(self.starts) / 2)))
+
+    @property
+    def p90(self) -> float | None:
+        """When it has started in nine of ten runs, also in those with later submissions; None if not within the horizon.
+
+        Of n runs, place 0.9 (n + 1): the chance that the truth lies behind one of n draws like it is not 1/n but 1/(n + 1).
+        Later submissions make nobody start earlier, so that this is at least what the runs without them say.
+        """
+        last = max(_start_in(starts, ceil(P90 * (len(starts) + 1))) for starts in (self.starts, self.delayed or self.starts))
+        return _finite(last)
+
+
+def _start_in(starts: Sequence[float], place: int) -> float:
+    """Return the start in this place, from 1; that in the last place if there are fewer."""
+    return starts[min(max(place, 1), len(starts)) - 1] if starts else inf
+
+
+def _finite(start: float) -> float | None:
+    return None if start == inf else start
 
 
 def estimates(question: EtaQuestion, runs: Sequence[EtaRun], hopeful: EtaRun | None = None) -> list[Estimate]:
@@ -263,13 +321,13 @@ def estimates(question: EtaQuestion, runs: Sequence[EtaRun], hopeful: EtaRun | N
 
 
 def _estimate(gang: str, question: EtaQuestion, runs: Sequence[EtaRun], hopeful: EtaRun | None) -> Estimate:
-    ordered = sorted(runs, key=lambda run: run.starts.get(gang, inf))
+    ordered = sorted((run for run in runs if not run.has_arrivals), key=lambda run: run.starts.get(gang, inf))
     starts = tuple(run.starts.get(gang, inf) for run in ordered)
-    found = Estimate(gang, starts)
-    if (middle := found.by(0.5)) is not None:
-        run = ordered[starts.index(middle)]
-        return Estimate(gang, starts, run.after.get(gang, ()), run.evicts.get(gang, ()))
+    found = Estimate(gang, starts, tuple(sorted(run.starts.get(gang, inf) for run in runs if run.has_arrivals)))
+    if found.p50 is not None:
+        run = ordered[starts.index(found.p50)]
+        return replace(found, after=run.after.get(gang, ()), evicts=run.evicts.get(gang, ()))
     if hopeful is None or gang not in hopeful.starts:
         return found
     waited_for = tuple(name for name in hopeful.after.get(gang, ()) if name in question.endless)
-    return Estimate(gang, starts, unknown=waited_for or tuple(sorted(question.endless - {gang})))
+    return replace(found, unknown=waited_for or tuple(sorted(question.endless - {gang})))

@@ -39,7 +39,7 @@ def read_history(text: bytes, name: str) -> list[FinishedGang]:
         try:
             if line.strip():
                 found.append(msgspec.json.decode(line, type=FinishedGang))
-        except msgspec.MsgspecError as problem:
+        except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
             example = '{"gang": "research/bert", "seconds": 5400}'
             raise ConfigError(f"{name}, line {number}: {problem}; write one object per line, such as {example}") from problem
     return found

@@ -66,12 +66,16 @@ class KnownDuration:
         """
         if not self.values:
             return FOREVER
-        if done >= self.values[-1] > 0.0:
+        if self.is_overdue(done):
             found = done * (1.0 + part * (OVERDUE - 1.0))
         else:
             below = _part_below(self.values, done)
             found = _value_at(self.values, below + part * (1.0 - below))
         return max(min(found, self.deadline), done)
+
+    def is_overdue(self, done: float) -> bool:
+        """Tell whether it has run for longer than anybody expected."""
+        return bool(self.values) and done >= self.values[-1] > 0.0
 
     @property
     def median(self) -> float:

@@ -14,7 +14,9 @@ import yaml
 
 from phalanx.config.policies import profile_names
 from phalanx.controllers.builtin import ControllerSettings
-from phalanx.errors import ConfigError
+from phalanx.dialects.documents import parse_text
+from phalanx.dialects.yaml_reader import SafeLoader
+from phalanx.errors import ConfigError, SnapshotError
 from phalanx.sim.expectations import Expectation
 from phalanx.sim.settings import RANGE, Delays, Duration, Settings, Span, seconds_in
 
@@ -104,9 +106,12 @@ def find_scenarios(text: bytes, name: str) -> list[Scenario]:
     if KIND.encode() not in text:
         return []
     try:
-        nodes = [node for node in yaml.compose_all(text, Loader=yaml.SafeLoader) if node is not None and _is_scenario(node)]
-    except yaml.YAMLError:
+        documents = parse_text(text, name)
+    except SnapshotError:
         return []  # whoever reads the objects of the file says what is wrong with it
+    if not any(isinstance(item, dict) and item.get("kind") == KIND for item in documents):
+        return []
+    nodes = [node for node in yaml.compose_all(text, Loader=SafeLoader) if node is not None and _is_scenario(node)]
     return [_scenario(FilePlace(name), node) for node in nodes]
 
 
@@ -126,7 +131,7 @@ def _scenario(place: FilePlace, node: yaml.Node) -> Scenario:
 
 
 def _mapping(place: FilePlace, node: yaml.Node, fields: Mapping[str, Read], *, needed: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Read the fields of a mapping; one that is unknown, given twice or missing is wrong."""
+    """Read the fields of a mapping; one that is unknown or missing is wrong."""
     if not isinstance(node, yaml.MappingNode):
         raise place.wrong(node, f"expected a mapping with some of {', '.join(fields)}")
     found: dict[str, Any] = {}
@@ -134,8 +139,6 @@ def _mapping(place: FilePlace, node: yaml.Node, fields: Mapping[str, Read], *, n
         name = str(key.value)
         if name not in fields:
             raise place.at(name).wrong(key, f"unknown; {_instead(name, tuple(fields))}")
-        if name in found:
-            raise place.at(name).wrong(key, "is given twice; write it once")
         found[name] = fields[name](place.at(name), value)
     missing = [name for name in needed if name not in found]
     if missing:

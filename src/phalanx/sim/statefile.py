@@ -6,7 +6,9 @@ from typing import Any
 
 import msgspec
 
-from phalanx.errors import ConfigError
+from phalanx.errors import ConfigError, SnapshotError
+from phalanx.model.bounds import NESTING, STATE_BYTES, is_too_deep
+from phalanx.store.bounded_files import read_bounded
 
 FORMAT = 1
 
@@ -25,13 +27,19 @@ class State(msgspec.Struct):
 def read_state(path: Path) -> State | None:
     """Return the state in a file; None if there is no file yet."""
     try:
-        state = msgspec.json.decode(path.read_bytes(), type=State)
+        state = msgspec.json.decode(read_bounded(path, STATE_BYTES), type=State)
     except FileNotFoundError:
         return None
     except OSError as problem:
         raise ConfigError(f"{path}: cannot be read: {problem.strerror}") from problem
+    except SnapshotError as problem:
+        raise ConfigError(str(problem)) from problem
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         raise ConfigError(f"{path}: not the state of a cluster: {problem}; name another file to begin anew") from problem
+    except RecursionError:
+        raise ConfigError(f"{path}: nested too deeply: {NESTING.text}") from None
+    if is_too_deep(state.objects):
+        raise ConfigError(f"{path}: nested too deeply: {NESTING.text}")
     if state.format != FORMAT:
         raise ConfigError(
             f"{path}: state of format {state.format}, this program reads format {FORMAT}; name another file to begin anew"

@@ -22,7 +22,7 @@ from phalanx.errors import ClusterError, SnapshotError
 from phalanx.explain.missing_groups import missing_groups
 from phalanx.explain.why import why
 from phalanx.manifests.gpu_reservations import home_documents
-from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, QUEUE, SILENT, Document, split_key
+from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, QUEUE, SILENT, Document, object_key, split_key
 from phalanx.model.resources import CPU, GPU, scale_of
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.model.task_status import COMPLETED
@@ -31,6 +31,7 @@ from phalanx.scheduling.cache import SchedulerCache, Urgency
 from phalanx.scheduling.controllers import ControllerRunner
 from phalanx.scheduling.gates import GateLoop, GatePlanner
 from phalanx.scheduling.loop import BinderUse, Pace, SessionLoop
+from phalanx.scheduling.quarantine_events import QuarantineEvents
 from phalanx.scheduling.shards import decide
 from phalanx.scheduling.unschedulable import UnschedulableGangs
 from phalanx.session.cycle import Profile, run_cycle, run_isolated
@@ -65,12 +66,13 @@ class World:
     def __init__(
         self, profile: Profile, *, settings: Settings | None = None, seed: int = 0, start: float = START, is_solo: bool = False,
         controllers: Sequence[Controller] = (), gates: Profile | None = None, is_served: bool = False,
-        schedulers: frozenset[str] = frozenset(),
+        schedulers: frozenset[str] = frozenset(), isolates: bool = False,
     ) -> None:  # fmt: skip
         """Begin with an empty cluster; with `is_solo` the scheduler sees pods and no gangs. `gates` plans for gangs held back.
 
         With `is_served` users look at it while it runs: pods have conditions, and those of a gang come one after the other. Pods
-        that wait for a scheduler not in `schedulers`, if any, are left to it.
+        that wait for a scheduler not in `schedulers`, if any, are left to it. With `isolates`, and wherever users look, sessions go
+        on without a gang on which they fail.
         """
         self.last_change = start
         """When something happened last, besides sessions that change nothing for anybody."""
@@ -90,7 +92,10 @@ class World:
         self._controller_port = StorePort(self.store, self.time, Precedence.CONTROLLER)
         self._begin_clusters(schedulers, is_solo=is_solo)
         self._begin_nodes(controllers)
-        self._is_served = is_served
+        self._isolates = isolates or is_served
+        if is_served:
+            self.store.on_failure = self._note_failure
+            QuarantineEvents(self.port, self.cache).start()
         self._begin_scheduling(profile, gates, controllers, is_served=is_served)
         self._begin_work()
 
@@ -121,7 +126,8 @@ class World:
         """Begin what the process does on a real cluster: sessions, plans behind gates, controllers."""
         pace = Pace(
             gap=self.settings.period, later=self.settings.settling, heartbeat=self.settings.heartbeat, rests=True,
-            is_resilient=is_served, arrival=Pace().arrival if is_served else 0.0, writes_pod_conditions=is_served,
+            is_resilient=is_served, isolates=self._isolates, arrival=Pace().arrival if is_served else 0.0,
+            writes_pod_conditions=is_served,
         )  # fmt: skip
         is_unschedulable_kept = self.settings.parks_up_to > 0 and not profile.policy.counts_all_gangs
         self.loop = SessionLoop(
@@ -241,6 +247,11 @@ class World:
         except SnapshotError as problem:
             self.problems.append(str(problem))
 
+    def _note_failure(self, event: WatchEvent, problem: Exception) -> None:
+        """Go on: users look at the cluster, and one object that somebody did not think of is no reason to end it."""
+        place = f"{event.kind.resource} {object_key(event.object)}"
+        self.problems.append(f"{place}: left out, please report it: {type(problem).__name__}: {problem}")
+
     def _notice(self, event: WatchEvent) -> None:
         self._wake(self.cache.notice(event))
 
@@ -333,7 +344,7 @@ class World:
     def look(self) -> tuple[Snapshot, Decisions]:
         """Return what a session would decide now; nothing is carried out."""
         snapshot = self.cache.snapshot(self.now)
-        return as_one(snapshot, decide(snapshot, self.loop.profile, run=run_isolated if self._is_served else run_cycle))
+        return as_one(snapshot, decide(snapshot, self.loop.profile, run=run_isolated if self._isolates else run_cycle))
 
     def _gang_named(self, key: str) -> str:
         """Return the gang of a name that may be the one of a pod, where every pod is a gang of its own."""
@@ -346,7 +357,8 @@ class World:
 
     def _note_warning(self, event: RecordEvent) -> None:
         """Keep what is wrong with objects, and which gangs waited too long."""
-        if event.is_warning and not event.is_expected:
+        is_known = any(event.message == found.problem for found in self.cache.quarantined.values())
+        if event.is_warning and not event.is_expected and not is_known:
             self.problems.append(event.message)
         task = self._task(event.about) if event.reason in TIMEOUTS else None
         if task is not None:

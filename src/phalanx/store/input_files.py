@@ -6,9 +6,8 @@ A file may hold several documents, and a list as `kubectl get -o yaml` or `-o js
 Nothing here is fatal before everything was read: broken objects are gathered and refused together, each with its place.
 """
 
-import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +25,8 @@ from phalanx.model.queue_usage import QueueHistory
 from phalanx.session.policy import Policy
 from phalanx.state.hypernode_problems import hypernode_problems
 from phalanx.state.snapshot import Snapshot
+from phalanx.store.bounded_files import STDIN as STDIN
+from phalanx.store.bounded_files import read_bounded
 from phalanx.store.completion import ManifestObjects, known_kind
 from phalanx.store.listed_cluster import ListedCluster
 from phalanx.store.missing_references import (
@@ -39,7 +40,6 @@ from phalanx.store.snapshot_command import SNAPSHOT_COMMAND
 from phalanx.store.unknown_fields import unknown_fields
 from phalanx.store.value_rules import refuse_values
 
-STDIN = "-"
 SUFFIXES = (".yaml", ".yml", ".json")
 OWN_GROUP = "phalanx.dev"
 """Documents of this API group, such as what an example expects, are not objects of a cluster."""
@@ -59,10 +59,8 @@ def read_documents(path: str) -> list[Located]:
 
 def read_bytes(path: str) -> bytes:
     """Return what a file holds, or stdin for "-"."""
-    if path == STDIN:
-        return sys.stdin.buffer.read()
     try:
-        return Path(path).read_bytes()
+        return read_bounded(path)
     except FileNotFoundError:
         raise SnapshotError(f"{path}: no such file or folder") from None
     except OSError as problem:
@@ -221,11 +219,11 @@ class Intake:
         """How to say that something is not there."""
         return NOT_IN_INPUT if self.live is None else DOES_NOT_EXIST
 
-    def missing(self, snapshot: Snapshot) -> list[MissingReference]:
-        """Return what objects refer to and is not there."""
+    def missing(self, snapshot: Snapshot, more: Sequence[Mapping[str, Any]] = ()) -> list[MissingReference]:
+        """Return what objects refer to and is not there; `more` are objects that the snapshot has besides these."""
         classes = self.defaults.missing() if self.defaults is not None else []
         hidden = () if self.live is None else self.live.problems
-        found = [*classes, *missing_references(snapshot, self.complete, hidden)]
+        found = [*classes, *missing_references(snapshot, [*self.complete, *more], hidden)]
         rejected = {name for name, _ in self.refused}
         return [item for item in found if f"{item.kind} {item.name}" not in rejected]
 
@@ -235,9 +233,9 @@ class Intake:
         if len(problems) == 1:
             raise SnapshotError(problems[0])
         if problems:
-            lines = [f"{len(problems)} objects or files cannot be read:", *problems[:MOST_SHOWN]]
             more = len(problems) - MOST_SHOWN
-            raise SnapshotError("\n  ".join([*lines, *([f"and {more} more"] if more > 0 else [])]))
+            shown = [*problems[:MOST_SHOWN], *([f"and {more} more"] if more > 0 else [])]
+            raise SnapshotError(f"{len(problems)} objects or files cannot be read:", details=shown)
 
 
 def _objects(paths: Iterable[str], problems: list[str]) -> Iterator[Placed]:

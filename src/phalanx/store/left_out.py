@@ -34,11 +34,12 @@ class LeftOut(NamedTuple):
     """Somebody most likely expects it to be scheduled here, or nobody else schedules it."""
 
 
-def left_out(intake: Intake, snapshot: Snapshot) -> list[LeftOut]:
-    """Return what the session leaves out, in the order of the input."""
+def left_out(intake: Intake, snapshot: Snapshot, more: Sequence[Document] = ()) -> list[LeftOut]:
+    """Return what the session leaves out of the input, in its order; `more` are objects that the snapshot has besides."""
     documents = [document for _, document in intake.documents]
     ours = snapshot.surroundings.schedulers - {DEFAULT_SCHEDULER}
-    owners = _owners(documents, ours) if intake.live is None else _owners_alive(documents)
+    alone = list(_without_pods(documents, more))
+    owners = _owners(alone, ours) if intake.live is None else _owners_alive(alone)
     return [*_pods(intake, snapshot, documents), *owners]
 
 
@@ -69,26 +70,26 @@ def _without_gang(task: Task, ours: frozenset[str]) -> tuple[str, str, bool]:
     return "NoGroup", f"names no group, and {who}; 'phalanx simulate' leaves it pending too", not is_default
 
 
-def _owners(documents: Sequence[Document], ours: frozenset[str]) -> Iterator[LeftOut]:
+def _owners(alone: Iterable[tuple[Kind, Document]], ours: frozenset[str]) -> Iterator[LeftOut]:
     """Yield the objects that stand for pods of which none is in the input."""
-    for kind, document in _without_pods(documents):
+    for kind, document in alone:
         is_ours = kind is VOLCANO_JOB or not ours.isdisjoint(_schedulers(document.get("spec")))
         yield LeftOut(describe(document), "NoPods", f"no pods of it are in the input{_who_makes(kind)}", is_ours)
 
 
-def _owners_alive(documents: Sequence[Document]) -> Iterator[LeftOut]:
+def _owners_alive(alone: Iterable[tuple[Kind, Document]]) -> Iterator[LeftOut]:
     """Yield the objects of a live cluster that stand for pods and have none: those who create pods will, or have ended.
 
     Those that only make others now and then have none most of the time.
     """
-    for kind, document in _without_pods(documents):
+    for kind, document in alone:
         if kind.kind not in NOW_AND_THEN:
             yield LeftOut(describe(document), "NoPods", "has no pods yet", False)
 
 
-def _without_pods(documents: Sequence[Document]) -> Iterator[tuple[Kind, Document]]:
+def _without_pods(documents: Sequence[Document], more: Sequence[Document]) -> Iterator[tuple[Kind, Document]]:
     """Yield the objects that should have pods, or others that have, and own nothing."""
-    owning = {owner for document in documents for owner in _owners_of(document)}
+    owning = {owner for document in (*documents, *more) for owner in _owners_of(document)}
     for document in documents:
         kind = known_kind(document)
         is_wanted = kind is not None and stands_for_pods(kind) and wants_pods(document)

@@ -5,6 +5,7 @@ Time comes from the clock that is handed in, names of objects from a counter: th
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,7 @@ from phalanx.store.watch_history import History, Watch
 
 ALWAYS_THERE = ("default", "kube-system", "kube-public", "kube-node-lease")
 BACKGROUND, FOREGROUND, ORPHAN = "Background", "Foreground", "Orphan"
+UID_START = "00000000-0000-4000-8000-"
 WAITS_FOR_DEPENDENTS = "foregroundDeletion"
 
 
@@ -38,6 +40,18 @@ class ListPage:
     """How many objects follow."""
 
 
+def _refuse_incomplete(document: Document) -> None:
+    """Refuse an object that this store cannot have written."""
+    meta = document.get("metadata")
+    texts = [meta.get(key) for key in ("name", "uid", "resourceVersion")] if isinstance(meta, dict) else [None]
+    if not all(isinstance(text, str) and text for text in texts):
+        raise Invalid(f"{document.get('kind')}: metadata: a name, uid or resourceVersion is missing")
+
+
+def _raise(_: WatchEvent, problem: Exception) -> None:
+    raise problem
+
+
 class MemoryStore:
     """Objects by kind, with everything that the API server and the garbage collector do when one changes."""
 
@@ -48,6 +62,8 @@ class MemoryStore:
         self._place_by_uid: dict[str, tuple[Kind, str]] = {}
         self._dependents: dict[str, dict[tuple[Kind, str], None]] = {}
         self._listeners: list[Callable[[WatchEvent], None]] = []
+        self.on_failure: Callable[[WatchEvent, Exception], None] = _raise
+        """Called with the first listener's failure over a change, after all have heard of it."""
         self.binding: list[Callable[[Document, str], None]] = []
         """Called before a pod is bound to a node; a listener refuses the binding by raising."""
         self.numbers = 0
@@ -179,6 +195,7 @@ class MemoryStore:
         kind = kind_of(document)
         meta = {"uid": "", "creationTimestamp": self._stamp(), **document.get("metadata", {})}
         meta["uid"] = meta["uid"] or self._next_uid()
+        self._count_past(meta["uid"])
         namespace = meta.get("namespace", "") or ("default" if kind.is_namespaced else "")
         if kind.is_namespaced and self.find(NAMESPACE, "", namespace) is None:
             self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
@@ -189,6 +206,7 @@ class MemoryStore:
         self.history.version, self.numbers = max(version, self.history.version), max(numbers, self.numbers)
         for document in documents:
             kind = kind_of(document)
+            _refuse_incomplete(document)
             old = self.find(kind, *_place(kind, document))
             if old is not None:
                 self._place_by_uid.pop(old["metadata"]["uid"], None)
@@ -373,9 +391,16 @@ class MemoryStore:
         return last
 
     def _notify(self, event: WatchEvent) -> None:
+        """Tell all listeners; one that fails keeps no other from hearing it."""
         self.history.add(event)
+        failure: Exception | None = None
         for listener in self._listeners:
-            listener(event)
+            try:
+                listener(event)
+            except Exception as problem:
+                failure = failure or problem
+        if failure is not None:
+            self.on_failure(event, failure)
 
     # --- namespaces --------------------------------------------------------------------------------------------------
 
@@ -441,7 +466,13 @@ class MemoryStore:
 
     def _next_uid(self) -> str:
         self.numbers += 1
-        return f"00000000-0000-4000-8000-{self.numbers:012x}"
+        return f"{UID_START}{self.numbers:012x}"
+
+    def _count_past(self, uid: str) -> None:
+        """Give out no uid again that another store like this one has given to an object which was loaded."""
+        with suppress(ValueError):
+            if uid.startswith(UID_START):
+                self.numbers = max(self.numbers, int(uid.removeprefix(UID_START), 16))
 
     def _stamp(self, later: float = 0.0) -> str:
         return moment_text(int(self._clock() + later))

@@ -8,7 +8,7 @@ from phalanx.model.kinds import Document
 
 KNOWN: tuple[type[ClusterError], ...] = (
     errors.Missing, errors.Conflict, errors.Exists, errors.Invalid, errors.Unauthorized, errors.Forbidden,
-    errors.NotAllowed, errors.WrongForm, errors.Busy, errors.ServerError, errors.Gone, errors.Unreachable,
+    errors.NotAllowed, errors.WrongForm, errors.TooLarge, errors.Busy, errors.ServerError, errors.Gone, errors.Unreachable,
 )  # fmt: skip
 BY_REASON = {error.reason: error for error in KNOWN} | {"Gone": errors.Gone}
 BY_CODE = {error.code: error for error in reversed(KNOWN)} | {

@@ -3,6 +3,7 @@
 Everything is answered in the event loop, one request at a time, so the store needs no locks; watches are streamed beside them.
 """
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from email.utils import formatdate
@@ -11,7 +12,8 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from phalanx.errors import ClusterError, Missing
+from phalanx.errors import Busy, ClusterError, Missing, ServerError
+from phalanx.model.bounds import BODY_BYTES, WATCHES
 from phalanx.model.kinds import Document
 from phalanx.store.memory import MemoryStore
 from phalanx.store.paths import NOWHERE
@@ -23,9 +25,10 @@ from phalanx.web.tables import table_of
 from phalanx.web.watches import CHANGES, Stream
 from phalanx.web.writes import Answer, warnings_about, write
 
-LARGEST_BODY = 3 << 20
-"""As much as a real API server reads."""
 HEALTH = ("/livez", "/readyz", "/healthz")
+LOGGER, TRACED = logging.getLogger("phalanx.web"), logging.INFO - 5
+"""Tracebacks are logged at -v 5."""
+NOT_UNDERSTOOD = (TypeError, AttributeError, LookupError, ValueError, OverflowError, RecursionError)
 Hook = Callable[[], None]
 
 
@@ -55,7 +58,7 @@ class Api:
 
     def application(self) -> web.Application:
         """Return what an aiohttp server runs."""
-        application = web.Application(client_max_size=LARGEST_BODY)
+        application = web.Application(client_max_size=BODY_BYTES.most)
         application.router.add_route("*", "/{path:.*}", self.answer)
         application.on_shutdown.append(self._end_streams)
         return application
@@ -76,8 +79,12 @@ class Api:
             return await self._served(request)
         except ClusterError as problem:
             return self._json(status_of(problem), problem.code)
-        except (TypeError, AttributeError, KeyError, ValueError) as problem:  # a document of an unexpected shape
+        except NOT_UNDERSTOOD as problem:  # a document of an unexpected shape
             return self._json(status_of(ClusterError(f"the object cannot be understood: {type(problem).__name__}: {problem}")), 400)
+        except Exception as problem:  # a request that we fail on is answered too, and the next one as well
+            LOGGER.log(TRACED, "%s %s failed", request.method, request.path, exc_info=problem)
+            text = f"internal error, please report it: {type(problem).__name__}: {problem}"
+            return self._json(status_of(ServerError(text)), ServerError.code)
 
     async def _served(self, request: web.Request) -> web.StreamResponse:
         path = request.path.rstrip("/") or "/"
@@ -132,6 +139,8 @@ class Api:
         return table_of(asked.target.kind, items, meta, self._store.now)
 
     async def _streamed(self, request: web.Request, asked: ApiRequest) -> web.StreamResponse:
+        if len(self._streams) >= WATCHES.most:
+            raise Busy(f"too many watches are open: {WATCHES.text}")
         stream = Stream(self._store, asked.watch)
         response = web.StreamResponse(headers={**self._headers(), "Content-Type": "application/json"})
         response.enable_chunked_encoding()

@@ -5,7 +5,8 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from phalanx.errors import ClusterError, Forbidden, Invalid, Missing, NotAllowed, WrongForm
+from phalanx.errors import ClusterError, Forbidden, Invalid, Missing, NotAllowed, TooLarge, WrongForm
+from phalanx.model.bounds import BODY_BYTES, NESTING, is_too_deep
 from phalanx.model.kinds import POD, Document, kind_of
 from phalanx.store import patches
 from phalanx.store.memory import BACKGROUND, ORPHAN
@@ -18,6 +19,7 @@ JSON_FORMS = ("application/json", "application/octet-stream", *patches.FORMS)
 """A client that names no form sends octets."""
 LOCAL = ("localhost", "127.0.0.1", "::1")
 YES = ("1", "true", "True")
+IGNORE, WARN, STRICT = FIELD_VALIDATIONS = ("Ignore", "Warn", "Strict")
 VERBS = {"GET": "read", "POST": "create", "PUT": "replace", "PATCH": "patch", "DELETE": "delete"}
 
 
@@ -66,6 +68,15 @@ class ApiRequest:
         if asked not in ("", "All"):
             raise Invalid(f'dryRun: Unsupported value: "{asked}": supported values: "All"')
         return asked == "All"
+
+    @property
+    def field_validation(self) -> str:
+        """What becomes of fields that the kind does not have."""
+        asked = str(self.query.get("fieldValidation") or WARN)
+        if asked not in FIELD_VALIDATIONS:
+            known = ", ".join(f'"{name}"' for name in ("", *sorted(FIELD_VALIDATIONS)))
+            raise Invalid(f'fieldValidation: Unsupported value: "{asked}": supported values: {known}')
+        return asked
 
     @property
     def options(self) -> Document:
@@ -123,15 +134,27 @@ def refuse_strangers(request: web.Request) -> None:
 
 async def body_of(request: web.Request) -> Any:
     """Return the body as data; None if there is none."""
-    text = await request.read()
+    text = await _read(request)
     if not text:
         return None
     if request.content_type not in JSON_FORMS:
         raise WrongForm(f"the body of the request was in an unknown format - accepted media types include: {', '.join(JSON_FORMS)}")
     try:
-        return msgspec.json.decode(text)
+        found = msgspec.json.decode(text)
     except msgspec.DecodeError as problem:
         raise ClusterError(f"the body of the request is not JSON: {problem}") from problem
+    except RecursionError:
+        raise ClusterError(f"the body of the request is nested too deeply: {NESTING.text}") from None
+    if is_too_deep(found):
+        raise ClusterError(f"the body of the request is nested too deeply: {NESTING.text}")
+    return found
+
+
+async def _read(request: web.Request) -> bytes:
+    try:
+        return await request.read()
+    except web.HTTPRequestEntityTooLarge:
+        raise TooLarge(f"the body of the request is too large: {BODY_BYTES.text}") from None
 
 
 def _as_binding(path: str, body: Any) -> str:

@@ -1,5 +1,6 @@
 """Opening and closing a port for an application."""
 
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -13,13 +14,15 @@ SHUTDOWN_SECONDS = 1.0
 
 
 @asynccontextmanager
-async def serving(application: web.Application, *, host: str = LOCALHOST, port: int = 0) -> AsyncIterator[str]:
-    """Serve an application inside the block; yields its URL. Port 0 is any free one."""
+async def serving(
+    application: web.Application, *, host: str = LOCALHOST, port: int = 0, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[str]:
+    """Serve an application inside the block; yields its URL. Port 0 is any free one; with `tls` nothing is said in the clear."""
     runner = web.AppRunner(application, handler_cancellation=True, shutdown_timeout=SHUTDOWN_SECONDS, access_log=None)
     await runner.setup()
     try:
-        await _open(web.TCPSite(runner, host, port), host, port)
-        yield f"http://{f'[{host}]' if ':' in host else host}:{runner.addresses[0][1]}"
+        await _open(web.TCPSite(runner, host, port, ssl_context=tls), host, port)
+        yield f"{'http' if tls is None else 'https'}://{f'[{host}]' if ':' in host else host}:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()
 

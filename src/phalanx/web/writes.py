@@ -5,19 +5,20 @@ from collections.abc import Callable
 from phalanx.controllers.objects import controller_of
 from phalanx.controllers.pod_makers import nobody_makes_pods, wants_pods
 from phalanx.controllers.unmade_pods import no_pods_text
-from phalanx.errors import ClusterError, WrongForm
+from phalanx.errors import ClusterError, Invalid, WrongForm
 from phalanx.model.kinds import POD, Document
 from phalanx.store import patches
 from phalanx.store.memory import MemoryStore
 from phalanx.store.status_errors import success
 from phalanx.store.unknown_fields import unknown_fields
-from phalanx.web.request import ApiRequest
+from phalanx.web.request import IGNORE, STRICT, ApiRequest
 
 Answer = tuple[Document, int]
 
 
 def write(store: MemoryStore, asked: ApiRequest) -> Answer:
     """Carry out the write of a request."""
+    _refuse_unknown_fields(asked)
     return _WRITERS[asked.verb](store, asked)
 
 
@@ -30,9 +31,21 @@ def warnings_about(asked: ApiRequest) -> list[str]:
 
 
 def _unknown_fields(asked: ApiRequest) -> list[str]:
-    """Return what is said of fields that the kind does not have; objects that ask for strict validation are warned of too."""
-    is_judged = asked.verb in ("create", "replace", "patch") and asked.query.get("fieldValidation") != "Ignore"
+    """Return what is said of fields that the kind does not have."""
+    is_judged = asked.verb in ("create", "replace", "patch") and asked.field_validation != IGNORE
     return unknown_fields(asked.target.kind, asked.body) if is_judged and isinstance(asked.body, dict) else []
+
+
+def _refuse_unknown_fields(asked: ApiRequest) -> None:
+    """Refuse them where a request asks for that, in the words of a real API server, which has no guesses at what was meant."""
+    if asked.field_validation != STRICT or not (found := _unknown_fields(asked)):
+        return
+    error = f"strict decoding error: {', '.join(text.partition('; ')[0] for text in found)}"
+    if asked.verb == "patch":
+        raise Invalid(f' "" is invalid: patch: Invalid value: {error}')
+    kind = asked.target.kind
+    version = kind.api_version.rpartition("/")[2]
+    raise ClusterError(f'{kind.kind} in version "{version}" cannot be handled as a {kind.kind}: {error}')
 
 
 def _create(store: MemoryStore, asked: ApiRequest) -> Answer:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from phalanx.explain.tree import Explanation
 from phalanx.model.kinds import kind_of, object_key
 from phalanx.session.decision import Eviction
+from phalanx.state.snapshot import Snapshot
 from phalanx.store.submission import Submission
 from phalanx.whatif.answer import found_remedies
 from phalanx.whatif.difference import GangDifference, difference
@@ -59,6 +60,8 @@ class SubmissionTrial:
     others: Sequence[GangDifference]
     """What else would change."""
     submission: Submission
+    snapshot: Snapshot
+    """The cluster with it, before the session."""
     changes: Sequence[Change] = ()
     """What is assumed to be different besides."""
 
@@ -86,13 +89,13 @@ def try_submission(
     keys = [str(key) for key in submission.gangs]
     deadline = clock() + budget_seconds
     with cluster.changed(list(_edits(cluster, submission))), cluster.with_changes(changes):
-        trial = cluster.decide(traced=keys)
+        snapshot, trial = cluster.snapshot(), cluster.decide(traced=keys)
         gangs = []
         for number, key in enumerate(submission.gangs):
             share = (deadline - clock()) / (len(keys) - number)
             gangs.append(_gang(cluster, trial, key, submission.sources.get(key, ""), _Search(clock, share)))
     others = [found for found in difference(before, trial) if found.gang not in keys]
-    return SubmissionTrial(gangs, others, submission, changes)
+    return SubmissionTrial(gangs, others, submission, snapshot, changes)
 
 
 class _Search(NamedTuple):

@@ -26,6 +26,7 @@ from phalanx.scheduling.shards import decide
 from phalanx.session.cycle import Profile
 from phalanx.session.policy import Policy
 from phalanx.session.shard_decisions import ShardDecisions
+from phalanx.state.snapshot import Snapshot
 from phalanx.store.completion import known_kind
 from phalanx.whatif.gang_owner import Find, owner_of
 
@@ -148,7 +149,7 @@ class TrialCluster:
     @property
     def resources(self) -> Collection[str]:
         """The names of all resources that nodes, pods or queues have."""
-        return self._cluster.snapshot(self.now).space.row_by_name.keys()
+        return self.snapshot().space.row_by_name.keys()
 
     def members(self, gang: str) -> list[Task]:
         """Return the pods of a gang as tasks."""
@@ -163,12 +164,16 @@ class TrialCluster:
         found = (self.find(POD, task.key) for task in self.members(gang))
         return [pod for pod in found if pod is not None]
 
+    def snapshot(self) -> Snapshot:
+        """Return the cluster as a session sees it now."""
+        return self._cluster.snapshot(self.now)
+
     # --- trying ------------------------------------------------------------------------------------------------------
 
     def decide(self, *, traced: Collection[str] = ()) -> Trial:
         """Hold one session; the trace has every step about the gangs in `traced`."""
         level = WHOLE_TRACE if traced else 0
-        parts = decide(self._cluster.snapshot(self.now), self.profile, trace_level=level, traced_gangs=traced)
+        parts = decide(self.snapshot(), self.profile, trace_level=level, traced_gangs=traced)
         gated = self._planner.look(self.now, trace_level=level, traced_gangs=traced)
         return Trial(parts, self.profile.policy, self.document, self._cluster.contested, gated)
 

@@ -6,15 +6,7 @@ from functools import partial
 
 from phalanx.actions.kai.failed_jobs import FailedJobs
 from phalanx.actions.kai.job_order import JobLine, WaitingOrder, waiting_jobs
-from phalanx.actions.kai.no_victims import (
-    ENOUGH_MOVED,
-    IN_OTHER_QUEUE,
-    IN_SAME_QUEUE,
-    NOT_LOWER,
-    TOO_YOUNG,
-    FailedSearch,
-    SteadyJobs,
-)
+from phalanx.actions.kai.no_victims import FailedSearch, SteadyJobs
 from phalanx.actions.kai.solver import Solver, displaced, gone
 from phalanx.actions.kai.victim_order import JobVictims, VictimLine, VictimOrder, holders
 from phalanx.kai.amounts import Figures
@@ -27,6 +19,7 @@ from phalanx.kai.stamps import stamp_staleness
 from phalanx.kubernetes.shared_gpus import SharedGpus
 from phalanx.session.arguments import Arguments
 from phalanx.session.session import Session
+from phalanx.session.spared import Spared
 from phalanx.session.trace_searches import JobLeft, JobNotTried, JobSpared, JobTried, NoVictimsFound
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.verdict import YES, Verdict
@@ -59,8 +52,8 @@ class _SearchAction:
         is_within = shares is None or shares.within_quota(gang, next_tasks(session, gang))
         return "" if is_within else "it cannot be preempted, and its queue would exceed its quota"
 
-    def why_spared(self, session: Session, gang: GangState, victim: GangState) -> str:
-        """Say why a job gives nothing to another; empty if it may give."""
+    def why_spared(self, session: Session, gang: GangState, victim: GangState) -> Spared | None:
+        """Say why a job gives nothing to another; None if it may give."""
         raise NotImplementedError
 
     def why_unfair(self, session: Session, units: list[JobVictims], tasks: list[TaskState]) -> str:
@@ -81,7 +74,7 @@ class _SearchAction:
     def solve(self, session: Session, gang: GangState, order: VictimOrder, waiting: WaitingOrder) -> bool:
         """Search victims for one job and commit the scenario that works; tell whether one did."""
         self.prepare(session, gang)
-        self._stays: dict[str, GangState] = {}
+        self._stays: dict[Spared, GangState] = {}
         session.trace.note(JobTried, gang.key, gang.gang.queue, self.name, len(next_tasks(session, gang)))
         solver = Solver(session, gang, self.name, lambda task: self.message(gang, task), waiting)
         statement = solver.solve(
@@ -106,7 +99,7 @@ class _SearchAction:
         reason = self.why_spared(session, gang, victim) or self._why_protected(session, gang, victim)
         if reason:
             self._stays.setdefault(reason, victim)
-            session.trace.note(JobSpared, gang.key, victim.key, self.name, reason)
+            session.trace.note(JobSpared, gang.key, victim.key, self.name, f"it {reason.of_gang}")
         return not reason
 
     def _record_no_victims(self, session: Session, gang: GangState, order: VictimOrder, refusal: str) -> None:
@@ -121,10 +114,10 @@ class _SearchAction:
         """Return what was unfair about the last scenario, if that was it."""
         return YES
 
-    def _why_protected(self, session: Session, gang: GangState, victim: GangState) -> str:
+    def _why_protected(self, session: Session, gang: GangState, victim: GangState) -> Spared | None:
         runtime = self._min_runtime(session)
         is_free = runtime is None or is_elastic(victim) or not runtime.protects(gang, victim, self.name)
-        return "" if is_free else TOO_YOUNG
+        return None if is_free else Spared.TOO_YOUNG
 
     def _why_unfair(self, session: Session, gang: GangState, units: list[JobVictims], tasks: list[TaskState]) -> str:
         """Judge a scenario; jobs that have just started keep their core where it is."""
@@ -165,14 +158,14 @@ class ConsolidationAction(_SearchAction):
         self._moved: set[str] = set()
         self._most = _most_moved(session)
 
-    def why_spared(self, session: Session, gang: GangState, victim: GangState) -> str:
+    def why_spared(self, session: Session, gang: GangState, victim: GangState) -> Spared | None:
         """Let a preemptible job be moved; one job more than the limit may be, as in KAI."""
         if self._most < 0 or victim.key in self._moved:
-            return ""
+            return None
         if len(self._moved) > self._most:
-            return ENOUGH_MOVED
+            return Spared.ENOUGH_MOVED
         self._moved.add(victim.key)
-        return ""
+        return None
 
     def why_unfair(self, session: Session, units: list[JobVictims], tasks: list[TaskState]) -> str:
         """Refuse unless every task that was evicted has a place again."""
@@ -198,11 +191,11 @@ class KaiPreemptAction(_SearchAction):
         """Return the queue of the job: preemption stays inside it."""
         return [gang.gang.queue]
 
-    def why_spared(self, session: Session, gang: GangState, victim: GangState) -> str:
+    def why_spared(self, session: Session, gang: GangState, victim: GangState) -> Spared | None:
         """Let jobs of the same queue give that have a strictly lower priority."""
         if victim.gang.queue != gang.gang.queue:
-            return IN_OTHER_QUEUE
-        return "" if victim.gang.priority < gang.gang.priority else NOT_LOWER
+            return Spared.OTHER_QUEUE
+        return None if victim.gang.priority < gang.gang.priority else Spared.NOT_LOWER
 
     def message(self, gang: GangState, task: TaskState) -> str:
         """Return the message of the eviction, in KAI's words."""
@@ -233,9 +226,9 @@ class KaiReclaimAction(_SearchAction):
         """Return all queues but that of the job."""
         return [name for name in order.by_queue if name != gang.gang.queue]
 
-    def why_spared(self, session: Session, gang: GangState, victim: GangState) -> str:
+    def why_spared(self, session: Session, gang: GangState, victim: GangState) -> Spared | None:
         """Let jobs of other queues give."""
-        return "" if victim.gang.queue != gang.gang.queue else IN_SAME_QUEUE
+        return None if victim.gang.queue != gang.gang.queue else Spared.SAME_QUEUE
 
     def prepare(self, session: Session, gang: GangState) -> None:
         """Keep what queues hold now: fairness is judged by the state in which the search begins."""

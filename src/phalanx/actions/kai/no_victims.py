@@ -4,14 +4,14 @@ from collections.abc import Callable, Collection, Mapping
 
 from phalanx.actions.kai.victim_order import holders
 from phalanx.kai.podsets import is_preemptible
-from phalanx.session import spared
 from phalanx.session.session import Session
+from phalanx.session.spared import Spared
 from phalanx.session.trace_searches import NoVictimsFound, SparedGang
 from phalanx.state.gang_state import GangState
 from phalanx.state.verdict import YES, Verdict
 
-IN_OTHER_QUEUE, IN_SAME_QUEUE, NOT_LOWER = "it is in another queue", "it is in the same queue", "its priority is not lower"
-TOO_YOUNG, ENOUGH_MOVED = "it has not run for its minimum runtime", "maxConsolidationPreemptees jobs are moved already"
+WORTH_NAMING = (Spared.TOO_YOUNG, Spared.ENOUGH_MOVED, Spared.NOT_LOWER)
+"""Reasons for which a job gives nothing that may pass, the nearest to giving first."""
 
 
 class SteadyJobs:
@@ -38,18 +38,18 @@ class FailedSearch:
         """Keep what was searched for; `queues` are those whose jobs may give."""
         self._session, self._gang, self._action, self._steady, self._queues = session, gang, action, steady, queues
 
-    def cause(self, stays: Mapping[str, GangState], unfair: Verdict, refusal: str) -> Verdict:
+    def cause(self, stays: Mapping[Spared, GangState], unfair: Verdict, refusal: str) -> Verdict:
         """Return the cause: what was wrong with the last scenario, or why a job gives nothing, one for each reason."""
         if refusal and refusal == unfair.message:
             return unfair
         if refusal:
             return Verdict.refuse(self._action, "StillNoRoom", f"even without those that may go {refusal}")
-        for reason in (TOO_YOUNG, ENOUGH_MOVED, NOT_LOWER):
+        for reason in WORTH_NAMING:
             if reason in stays:
                 return self._about(stays[reason], self._verdict(stays[reason], reason))
         steady = self._steady.first(self._gang.gang.queue, self._queues if self._action == "preempt" else None)
         if steady is not None:
-            return self._about(steady, spared.not_preemptable(self._action))
+            return self._about(steady, self._verdict(steady, Spared.NOT_PREEMPTABLE))
         return Verdict.refuse(self._action, "NobodyRuns", "no job runs that could give")
 
     def verdict(self, cause: Verdict) -> Verdict:
@@ -57,7 +57,7 @@ class FailedSearch:
         numbers = {**cause.numbers, "cause": cause.reason, "purpose": self._action, "in_reach": 1}
         return Verdict.refuse(self._action, "NoVictims", cause.message, **numbers)
 
-    def note(self, cause: Verdict, why_spared: Callable[[GangState], str]) -> None:
+    def note(self, cause: Verdict, why_spared: Callable[[GangState], Spared | None]) -> None:
         """Record who may give and who does not, job by job."""
         others = [gang for gang in self._session.gangs.values() if gang is not self._gang and holders(gang)]
         answers = [(gang, self._why_stays(gang, why_spared)) for gang in others]
@@ -71,25 +71,16 @@ class FailedSearch:
             NoVictimsFound, self._gang.key, self._action, cause.reason, cause.message, may_go, stays, None
         )  # fmt: skip
 
-    def _why_stays(self, victim: GangState, why_spared: Callable[[GangState], str]) -> Verdict:
+    def _why_stays(self, victim: GangState, why_spared: Callable[[GangState], Spared | None]) -> Verdict:
         reason = why_spared(victim)
-        if reason in (IN_OTHER_QUEUE, IN_SAME_QUEUE):
+        if reason is not None and reason in (Spared.OTHER_QUEUE, Spared.SAME_QUEUE):
             return self._verdict(victim, reason)
         if not is_preemptible(victim):
-            return spared.not_preemptable(self._action)
+            return self._verdict(victim, Spared.NOT_PREEMPTABLE)
         return self._verdict(victim, reason) if reason else YES
 
-    def _verdict(self, victim: GangState, reason: str) -> Verdict:
-        match reason:
-            case _ if reason == NOT_LOWER:
-                return spared.not_lower(self._action, victim.gang.priority, self._gang.gang.priority)
-            case _ if reason == IN_OTHER_QUEUE:
-                return spared.other_queue(self._action, victim.gang.queue)
-            case _ if reason == IN_SAME_QUEUE:
-                return spared.same_queue(self._action, victim.gang.queue)
-            case _ if reason == TOO_YOUNG:
-                return Verdict.refuse(self._action, "MinimumRuntime", "has not run for its minimum runtime")
-        return Verdict.refuse(self._action, "Protected", f"stays, since {reason}")
+    def _verdict(self, victim: GangState, reason: Spared) -> Verdict:
+        return reason.verdict(self._action, victim.gang, self._gang.gang)
 
     def _about(self, victim: GangState, verdict: Verdict) -> Verdict:
         text = f"{victim.key} {verdict.message}"

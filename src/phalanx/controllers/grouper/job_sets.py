@@ -59,17 +59,27 @@ class JobDependency(Read):
 
 
 class ReplicatedJob(Read):
-    """Equal Jobs."""
+    """Equal Jobs of a JobSet; what is read of their template differs."""
 
     name: str = ""
     replicas: Count | None = None
     depends_on: list[JobDependency] | None = None
+
+    @property
+    def count(self) -> int:
+        """Return how many there are; one by default."""
+        return 1 if self.replicas is None else self.replicas
+
+
+class GroupedJobs(ReplicatedJob):
+    """Jobs, with how many pods each has."""
+
     template: BatchJobTemplate = field(default_factory=BatchJobTemplate)
 
     @property
     def pods(self) -> int:
         """Return how many pods run together."""
-        return (1 if self.replicas is None else self.replicas) * self.template.spec.pods
+        return self.count * self.template.spec.pods
 
 
 class StartupPolicy(Read):
@@ -81,7 +91,7 @@ class StartupPolicy(Read):
 class JobSetSpec(Read):
     """What a JobSet is made of."""
 
-    replicated_jobs: list[ReplicatedJob] | None = None
+    replicated_jobs: list[GroupedJobs] | None = None
     startup_policy: StartupPolicy = field(default_factory=StartupPolicy)
 
     @property

@@ -21,7 +21,7 @@ from phalanx.controllers.grouper.grouping import (
     one_group,
     total,
 )
-from phalanx.controllers.grouper.owners import OwnerChain, find, read
+from phalanx.controllers.grouper.owners import LARGEST_COUNT, OwnerChain, find, read
 from phalanx.controllers.objects import labels_of
 from phalanx.dialects.cluster import describe
 from phalanx.dialects.schema import Read
@@ -40,7 +40,7 @@ class HeadGroup(Read):
 
 
 class WorkerGroup(Read):
-    """Equal workers."""
+    """Equal workers of a RayCluster; what is read of their template differs."""
 
     group_name: str | None = None
     replicas: Count | None = None
@@ -49,7 +49,12 @@ class WorkerGroup(Read):
     num_of_hosts: Count | None = None
     suspend: bool | None = None
     suspended: bool | None = None
-    template: PodTemplateRead = field(default_factory=PodTemplateRead)
+
+    @property
+    def pods(self) -> int:
+        """Return how many workers are made: the replicas, kept between their bounds, times the hosts of each."""
+        least, most = self.min_replicas or 0, LARGEST_COUNT if self.max_replicas is None else self.max_replicas
+        return 0 if self.suspend else min(max(self.replicas or 0, least), most) * self._hosts
 
     @property
     def needed(self) -> int:
@@ -58,14 +63,24 @@ class WorkerGroup(Read):
             return 0
         wanted = self.min_replicas or self.replicas or 0
         most = wanted if self.max_replicas is None else self.max_replicas
-        return min(wanted, most) * (1 if self.num_of_hosts is None else self.num_of_hosts)
+        return min(wanted, most) * self._hosts
+
+    @property
+    def _hosts(self) -> int:
+        return 1 if self.num_of_hosts is None else self.num_of_hosts
+
+
+class GroupedWorkers(WorkerGroup):
+    """Workers, with where their template wants them."""
+
+    template: PodTemplateRead = field(default_factory=PodTemplateRead)
 
 
 class ClusterSpec(Read):
     """What a RayCluster asks for."""
 
     head_group_spec: HeadGroup = field(default_factory=HeadGroup)
-    worker_group_specs: list[WorkerGroup] | None = None
+    worker_group_specs: list[GroupedWorkers] | None = None
 
 
 class RayCluster(Read):

@@ -6,8 +6,7 @@ from hashlib import sha1
 from msgspec import field
 
 from phalanx.controllers.controller import View
-from phalanx.controllers.grouper.grouping import Count
-from phalanx.controllers.grouper.job_sets import ANY_ORDER, IN_ORDER, REPLICATED_JOB, JobDependency
+from phalanx.controllers.grouper.job_sets import ANY_ORDER, IN_ORDER, REPLICATED_JOB, ReplicatedJob
 from phalanx.controllers.grouper.owners import read
 from phalanx.controllers.objects import annotations_of, inside, labels_of, meta_of
 from phalanx.controllers.owner_pods.batch import INDEX, INDEXED
@@ -23,24 +22,16 @@ JOB_KEY, PRIORITY = f"{PREFIX}job-key", f"{PREFIX}priority"
 EXCLUSIVE, BY_SELECTOR = "alpha.jobset.sigs.k8s.io/exclusive-topology", "alpha.jobset.sigs.k8s.io/node-selector"
 
 
-class ReplicatedJobs(Read):
-    """Equal Jobs."""
+class MadeJobs(ReplicatedJob):
+    """Jobs, with their whole template."""
 
-    name: str = ""
-    replicas: Count | None = None
-    depends_on: list[JobDependency] | None = None
     template: Template = field(default_factory=Template)
-
-    @property
-    def count(self) -> int:
-        """Return how many there are; one by default."""
-        return 1 if self.replicas is None else self.replicas
 
 
 class SetOfJobsSpec(Read):
     """What a JobSet is made of."""
 
-    replicated_jobs: list[ReplicatedJobs] | None = None
+    replicated_jobs: list[MadeJobs] | None = None
 
 
 class SetOfJobs(Read):
@@ -65,7 +56,7 @@ def job_set(owner: Document) -> Children:
     return Children(documents, list(_notes(owner, jobs, later)))
 
 
-def _job(owner: Document, all_jobs: Sequence[ReplicatedJobs], jobs: ReplicatedJobs, index: int) -> Document:
+def _job(owner: Document, all_jobs: Sequence[MadeJobs], jobs: MadeJobs, index: int) -> Document:
     before = sum(each.count for each in all_jobs[: all_jobs.index(jobs)])
     name = f"{meta_of(owner)['name']}-{jobs.name}-{index}"
     key = sha1(f"{meta_of(owner).get('namespace') or 'default'}/{name}".encode(), usedforsecurity=False).hexdigest()
@@ -83,7 +74,7 @@ def _job(owner: Document, all_jobs: Sequence[ReplicatedJobs], jobs: ReplicatedJo
     return child_of(owner, "batch/v1", "Job", name, spec=made, meta=jobs.template.meta(texts, notes))
 
 
-def _exclusive_notes(owner: Document, jobs: ReplicatedJobs) -> dict[str, str]:
+def _exclusive_notes(owner: Document, jobs: MadeJobs) -> dict[str, str]:
     """Return what asks for exclusive placement: of the whole set, or of one replicated job."""
     own = jobs.template.metadata.annotations or {}
     return {key: text for found in (annotations_of(owner), own) for key, text in found.items() if key in (EXCLUSIVE, BY_SELECTOR)}
@@ -112,7 +103,7 @@ def _priority(view: View, pod: Document) -> int:
         return 0  # the pod is refused all the same
 
 
-def _notes(owner: Document, jobs: Sequence[ReplicatedJobs], later: list[str]) -> Iterator[str]:
+def _notes(owner: Document, jobs: Sequence[MadeJobs], later: list[str]) -> Iterator[str]:
     if later:
         yield f"the jobs {', '.join(later)} are made later, once those before them are ready or complete"
     asked = [_exclusive_notes(owner, each) for each in jobs]

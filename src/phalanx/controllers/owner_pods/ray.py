@@ -4,9 +4,8 @@ from typing import Any
 
 from msgspec import field
 
-from phalanx.controllers.grouper.grouping import Count
 from phalanx.controllers.grouper.owners import read
-from phalanx.controllers.grouper.ray import GROUP_LABEL, HEAD_PART, NODE_TYPE
+from phalanx.controllers.grouper.ray import GROUP_LABEL, HEAD_PART, NODE_TYPE, WorkerGroup
 from phalanx.controllers.objects import annotations_of, inside, labels_of, meta_of
 from phalanx.controllers.owner_pods.children import Children, Template, asking, child_of, pod_of, with_init_container
 from phalanx.dialects.schema import Read
@@ -23,23 +22,16 @@ SCHEDULER_LABELS = ("ray.io/scheduler-name", "ray.io/gang-scheduling-enabled")
 """What asks the operator for groups of its own, if it runs with a batch scheduler."""
 
 
-class RayGroup(Read):
-    """The head, or equal workers."""
+class MadeHead(Read):
+    """The head, with the whole template of its pod."""
 
-    group_name: str = ""
-    replicas: Count | None = None
-    min_replicas: Count | None = None
-    max_replicas: Count | None = None
-    num_of_hosts: Count | None = None
-    suspend: bool | None = None
     template: Template = field(default_factory=Template)
 
-    @property
-    def pods(self) -> int:
-        """Return how many workers are made: the replicas, kept between their bounds, times the hosts of each."""
-        least, most = self.min_replicas or 0, 2**31 - 1 if self.max_replicas is None else self.max_replicas
-        wanted = min(max(self.replicas or 0, least), most)
-        return 0 if self.suspend else wanted * (1 if self.num_of_hosts is None else self.num_of_hosts)
+
+class MadeWorkers(WorkerGroup):
+    """Workers, with the whole template of their pods."""
+
+    template: Template = field(default_factory=Template)
 
 
 class AutoscalerOptions(Read):
@@ -51,8 +43,8 @@ class AutoscalerOptions(Read):
 class RaySpec(Read):
     """What a RayCluster asks for."""
 
-    head_group_spec: RayGroup = field(default_factory=RayGroup)
-    worker_group_specs: list[RayGroup] | None = None
+    head_group_spec: MadeHead = field(default_factory=MadeHead)
+    worker_group_specs: list[MadeWorkers] | None = None
     enable_in_tree_autoscaling: bool | None = None
     autoscaler_options: AutoscalerOptions | None = None
 
@@ -69,8 +61,9 @@ def ray_cluster(owner: Document) -> Children:
     pods = [_pod(owner, name, HEAD, HEAD_PART, spec.head_group_spec.template, _head_spec(spec))]
     for group in spec.worker_group_specs or ():
         made = with_init_container(group.template.spec, WAITS_FOR_HEAD)
-        stem = f"{name}-{group.group_name}"
-        pods += [_pod(owner, stem, WORKER, group.group_name, group.template, made) for _ in range(group.pods)]
+        group_name = group.group_name or ""
+        stem = f"{name}-{group_name}"
+        pods += [_pod(owner, stem, WORKER, group_name, group.template, made) for _ in range(group.pods)]
     return Children(pods, _notes(owner))
 
 

@@ -5,9 +5,11 @@ has is left out, because the minimum of the gang is at least as large. The group
 one gang. Where pods have the priority class or the quota, the gang has them if all of its pods agree.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import wraps
 from itertools import takewhile
+from typing import TypeVar
 
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.dialects.kai_subgroups import SUBGROUP
@@ -16,9 +18,10 @@ from phalanx.dialects.yunikorn import comes_first
 from phalanx.model.gang import Gang, SubGroup, TopologyConstraint
 from phalanx.model.kinds import GROUP_BY_DIALECT, Document, object_key
 from phalanx.model.resources import Resources
-from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.model.task import GangKey, Task
 from phalanx.state.snapshot import Snapshot
 
+Found = TypeVar("Found")
 GANG_GROUP_NAME = "phalanx.dev/bundle"
 """Annotation of the PodGroups of a gang group that was one gang in another dialect: the name of that gang."""
 QUOTA = "quota.scheduling.koordinator.sh/name"
@@ -97,6 +100,19 @@ class NeutralGang:
         return Lost(self.title, place, why)
 
 
+def once_per_gang(find: Callable[[NeutralGang], Found]) -> Callable[[NeutralGang], Found]:
+    """Remember the answer for the last gang: it is asked for every pod, and looking through all pods for each takes for ever."""
+    last: list[tuple[NeutralGang, Found]] = []
+
+    @wraps(find)
+    def answer(gang: NeutralGang) -> Found:
+        if not last or last[0][0] is not gang:
+            last[:] = [(gang, find(gang))]
+        return last[0][1]
+
+    return answer
+
+
 @dataclass(frozen=True, slots=True)
 class SortedObjects:
     """Objects by what becomes of them."""
@@ -115,7 +131,7 @@ def sort_out(documents: Iterable[Document]) -> SortedObjects:
         if cluster.put(document) and document["kind"] == "PodGroup":
             known.append(document)
     snapshot = cluster.snapshot(0.0)
-    pods = {object_key(document): document for document in found if document["kind"] == "Pod"}
+    pods = {object_key(document): (place, document) for place, document in enumerate(found) if document["kind"] == "Pod"}
     sources = {(_dialect(document), object_key(document)): document for document in known}
     groups = tuple(
         replace(group, source=sources.get((gang.dialect, gang.key.partition("@")[0]), {}) if not gang.pieces else {})
@@ -134,11 +150,10 @@ def fields_besides(group: Document) -> dict[str, object]:
     return {key: value for key, value in sorted((group.get("spec") or {}).items()) if key not in CARRIED[_dialect(group)]}
 
 
-def _members(snapshot: Snapshot, gang: Gang, pods: Mapping[str, Document]) -> Iterator[tuple[Task, Document]]:
+def _members(snapshot: Snapshot, gang: Gang, pods: Mapping[str, tuple[int, Document]]) -> Iterator[tuple[Task, Document]]:
     """Yield the members in the order of the input; where one of them describes the gang for all, it comes first."""
-    tasks = snapshot.members_of(gang.key)
-    found = [(tasks[TaskKey(key)], pod) for key, pod in pods.items() if TaskKey(key) in tasks]
-    yield from sorted(found, key=lambda member: not comes_first(member[0]))
+    found = [(not comes_first(task), *pods[key], task) for key, task in snapshot.members_of(gang.key).items()]
+    yield from ((task, pod) for _, _, pod, task in sorted(found, key=lambda member: member[:2]))
 
 
 def _groups(gang: Gang, members: list[tuple[Task, Document]]) -> Iterator[NeutralGang]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from phalanx.dialects.convert.neutral_gangs import GangPod, NeutralGang
+from phalanx.dialects.convert.neutral_gangs import GangPod, NeutralGang, once_per_gang
 from phalanx.dialects.kai_subgroups import SUBGROUP
 from phalanx.model.gang import SubGroup, TopologyConstraint
 from phalanx.model.selectors import LabelSelector
@@ -75,6 +75,7 @@ class KaiParts:
         return self.part_by_pod.get(_name(member), "")
 
 
+@once_per_gang
 def kai_parts(group: NeutralGang) -> KaiParts:
     """Return roles and sub-groups as KAI writes them."""
     found = KaiParts()

@@ -10,7 +10,7 @@ import msgspec
 
 from phalanx.dialects import gates, kai_subgroups, koordinator, kueue, native, schema, yunikorn
 from phalanx.dialects import group_references as references
-from phalanx.dialects.convert.neutral_gangs import GANG_GROUP_NAME, QUOTA, GangPod, Lost, NeutralGang, fields_besides
+from phalanx.dialects.convert.neutral_gangs import GANG_GROUP_NAME, QUOTA, GangPod, Lost, NeutralGang, fields_besides, once_per_gang
 from phalanx.dialects.convert.pods import PodPatch, bare, dialect_of, kept
 from phalanx.dialects.convert.subgroups import kai_parts, kai_topology, volcano_parts, volcano_topology
 from phalanx.dialects.kai_subgroups import SUBGROUP
@@ -291,10 +291,11 @@ class YuniKornWriter(GroupWriter):
         return PodPatch(labels, annotations)
 
     def ordered(self, group: NeutralGang) -> Iterable[GangPod]:
-        return sorted(group.members, key=lambda member: member is not self._originator(group))
+        first = self._originator(group) if group.members else None
+        return sorted(group.members, key=lambda member: member is not first)
 
     def _originator(self, group: NeutralGang) -> GangPod:
-        return next((member for member in group.members if member.role in group.roles), group.members[0])
+        return _first_in_role(group)
 
     def _task_groups(self, group: NeutralGang) -> Iterator[dict[str, Any]]:
         for role, minimum in (group.roles or {group.name: group.min_member}).items():
@@ -305,6 +306,11 @@ class YuniKornWriter(GroupWriter):
         yield from _lost_minimum(group)
         if not group.members:
             yield group.lost("metadata.name", "pods alone make an application, and this gang has none")
+
+
+@once_per_gang
+def _first_in_role(group: NeutralGang) -> GangPod:
+    return next((member for member in group.members if member.role in group.roles), group.members[0])
 
 
 def _largest(members: list[GangPod]) -> dict[str, str]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from phalanx.model.bounds import QUEUE_LEVELS
 from phalanx.model.queue import ROOT, Queue
 from phalanx.placement import Vector
 from phalanx.session.amounts import Claim, divide, dominant_share
@@ -108,8 +109,9 @@ def build_tree(accounts: dict[str, Account], root_limit: Vector, used_queues: se
             account.parent = parent
             parent.children.append(account)
     for name, account in accounts.items():
-        if name not in faults and not _reaches(account, root, len(accounts)):
-            faults[name] = _broken(f"queue {name} does not lead up to the root: a parent is missing or queues form a circle")
+        if name not in faults and not _reaches(account, root, QUEUE_LEVELS.most):
+            why = "a parent is missing, queues form a circle, or there are too many of them above it"
+            faults[name] = _broken(f"queue {name} does not lead up to the root: {why} ({QUEUE_LEVELS.text})")
     _cut_off(accounts, faults)
     _sum_up(root)
     root.limit = np.minimum(root_limit, root.capability)

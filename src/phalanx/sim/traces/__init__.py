@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 from phalanx.errors import ConfigError, TraceError
 from phalanx.sim.traces import acme, helios, openb, pai, philly, spot_gpu, tiresias
-from phalanx.sim.traces.draft import RecordedTrace
+from phalanx.sim.traces.draft import NoJobs, RecordedTrace
 from phalanx.sim.traces.trace_files import FileKind, Paths, TraceFiles
 
 __all__ = ["FORMATS", "RecordedTrace", "detect_format", "read_trace"]
@@ -50,7 +50,10 @@ def read_trace(name: str, paths: Paths, *, nodes: int | None = None) -> Recorded
         raise ConfigError(f"trace format {name!r}: unknown; write one of: {', '.join(FORMATS)}")
     if nodes is not None and nodes < 1:
         raise ConfigError(f"nodes: {nodes} is too few; write 1 or more")
-    return FORMATS[name].read(paths, nodes=nodes)
+    try:
+        return FORMATS[name].read(paths, nodes=nodes)
+    except NoJobs as problem:
+        raise TraceError(f"{TraceFiles(paths)}: {problem}") from problem
 
 
 def detect_format(paths: Paths) -> str:

@@ -19,6 +19,10 @@ LONGEST_NAME = 40
 """Leaves room for what the names of pods add."""
 
 
+class NoJobs(TraceError):
+    """A trace without any job that ran."""
+
+
 @dataclass(frozen=True, slots=True)
 class RecordedTrace:
     """A workload that was recorded, and what is missing in it."""
@@ -64,7 +68,7 @@ class TraceDraft:
     ) -> RecordedTrace:
         """Return the trace, its first submission at 0; without machines it gets a cluster, of this many nodes if given."""
         if not gangs:
-            raise TraceError(f"no job that ran: {self._left_out} left out, {len(self._notes)} refused{self._first_note()}")
+            raise NoJobs(f"no job that ran: {self._left_out} left out, {len(self._notes)} refused{self._first_note()}")
         if machines and nodes is not None:
             raise ConfigError(f"nodes: the trace names its machines, {len(machines)}; leave out the number, or the file with them")
         ordered = _from_zero(gangs if machines else [_anywhere(gang) for gang in gangs])

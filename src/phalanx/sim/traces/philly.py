@@ -14,12 +14,13 @@ from pathlib import Path
 import msgspec
 
 from phalanx.dialects.cluster import readable
-from phalanx.errors import TraceError
+from phalanx.errors import SnapshotError, TraceError
 from phalanx.sim.traces.draft import RecordedTrace, TraceDraft
 from phalanx.sim.traces.rows import NOTHING, TraceRow, moment
 from phalanx.sim.traces.tasks import workers
 from phalanx.sim.traces.trace_files import CsvTable, Paths, TraceFiles, beginning
 from phalanx.sim.workload import Machine, WorkloadGang, machine
+from phalanx.store.bounded_files import read_bounded
 
 NODES = CsvTable(("machineId", "number of GPUs"))
 
@@ -57,8 +58,10 @@ class _Log:
     def entries(self, path: Path) -> Iterator["_LogEntry"]:
         """Yield the jobs, not yet understood."""
         try:
-            found = msgspec.json.decode(path.read_bytes(), type=list[msgspec.Raw])
-        except msgspec.MsgspecError as problem:
+            found = msgspec.json.decode(read_bounded(path), type=list[msgspec.Raw])
+        except SnapshotError as problem:
+            raise TraceError(str(problem)) from problem
+        except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
             raise TraceError(f"{path.name}: {problem}; expected {self.title}") from problem
         return (_LogEntry(f"{path.name}, job {number}", raw) for number, raw in enumerate(found, start=1))
 
@@ -79,6 +82,8 @@ class _LogEntry:
             return msgspec.json.decode(self.raw, type=_Job)
         except msgspec.ValidationError as problem:
             raise TraceError(f"{self.place}: {readable(problem)}") from problem
+        except UnicodeDecodeError as problem:
+            raise TraceError(f"{self.place}: not text in UTF-8: {problem}") from problem
 
     def seconds(self, attempt: _JobAttempt) -> float:
         """Return how long an attempt ran; 0 if its start or end was not recorded."""

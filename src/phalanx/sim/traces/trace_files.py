@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Protocol, TextIO, TypeAlias
 
 from phalanx.errors import TraceError
+from phalanx.model.bounds import TRACE_BYTES
 from phalanx.sim.traces.rows import TraceRow
 
 Paths: TypeAlias = Iterable[str | Path]
 HEADER = ".header"
 """Ends the name of a file that holds only the columns of another."""
+LONGEST_LINE = 1 << 20
 BEGINNING = 4096
 """So many characters suffice to find out what a file holds."""
 
@@ -52,7 +54,7 @@ class CsvTable:
             yield from self._rows(path.name, file)
 
     def _rows(self, name: str, file: TextIO) -> Iterator[TraceRow]:
-        lines = csv.reader(file)
+        lines = csv.reader(_bounded_lines(name, file))
         columns: Sequence[str] = self.columns
         try:
             for number, cells in enumerate(filter(None, lines)):
@@ -104,6 +106,18 @@ def beginning(path: Path) -> str:
     """Return the first characters of a file."""
     with _open(path) as file:
         return file.read(BEGINNING)
+
+
+def _bounded_lines(name: str, file: TextIO) -> Iterator[str]:
+    """Yield the lines of a file until there is more of it than allowed; a device may have no end, and not even lines."""
+    left, most = TRACE_BYTES.most, LONGEST_LINE
+    while line := file.readline(most + 1):
+        left -= len(line)
+        if len(line) > most:
+            raise TraceError(f"{name}: a line is longer than {most} characters; expected comma-separated values")
+        if left < 0:
+            raise TraceError(f"{name}: too large: {TRACE_BYTES.text}")
+        yield line
 
 
 def _open(path: Path) -> TextIO:

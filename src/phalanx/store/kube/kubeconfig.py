@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-import yaml
 
 from phalanx.dialects.cluster import readable
-from phalanx.errors import ConfigError
+from phalanx.dialects.documents import parse_text
+from phalanx.errors import ConfigError, SnapshotError
+from phalanx.store.bounded_files import read_bounded
 
 Entry = Mapping[str, Any]
 Struct = TypeVar("Struct", bound=msgspec.Struct)
@@ -140,11 +141,12 @@ class _File:
 
 def _read(path: Path) -> Entry:
     try:
-        document = yaml.load(path.read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        documents = parse_text(read_bounded(path), f"{path}: no YAML")
     except OSError as problem:
         raise ConfigError(f"{path}: {problem.strerror}; name another file with --kubeconfig or $KUBECONFIG") from problem
-    except yaml.YAMLError as problem:
-        raise ConfigError(f"{path}: no YAML: {' '.join(str(problem).split())}; write it anew, or name another file") from problem
+    except SnapshotError as problem:
+        raise ConfigError(f"{problem}; write it anew, or name another file") from problem
+    document = documents[0] if documents else None
     if not isinstance(document, Mapping) and document is not None:
         raise ConfigError(f"{path}: not a kubeconfig; it has to say clusters, users and contexts")
     return document or {}

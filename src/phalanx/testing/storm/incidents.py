@@ -116,9 +116,15 @@ def _crash_at_write(storm: "Storm", incident: Incident) -> End:
             storm.judge.say(f"{replica.name} crashes at {verb} {about}")
             replica.kill()
 
-    if replica.wire is not None:
-        replica.wire.on_write = count
-    return replica.start
+    wire = replica.wire
+    if wire is not None:
+        wire.on_write = count
+
+    def end() -> None:
+        left[0] = 0
+        replica.start()
+
+    return end
 
 
 def _node(storm: "Storm", incident: Incident) -> str:

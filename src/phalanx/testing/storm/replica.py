@@ -97,7 +97,7 @@ class Replica:
 
     def _hang_up(self) -> None:
         if self.wire is not None:
-            self.requests += len(self.wire.sent)
+            self.requests += self.wire.sent
             self.wire.close()
 
     def kill(self) -> None:

@@ -5,11 +5,13 @@ import gc
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from phalanx.config.policies import policy_of_profile
 from phalanx.live.catalogue import connected
 from phalanx.model.kinds import Document
 from phalanx.model.resources import amount_of
+from phalanx.plugins.bindbackoff import shortest_wait
 from phalanx.session.cycle import Profile
 from phalanx.session.decision import Decisions
 from phalanx.sim.virtual_loop import START
@@ -30,8 +32,9 @@ NEW_YEAR = 1_767_225_600.0
 STEP_SECONDS = 0.5
 """Between two looks of those who make pods."""
 BETWEEN_BACKUPS_SECONDS = 15.0
-CALM_SECONDS, SILENT_SECONDS = 240.0, 60.0
-"""Once faults have stopped: until everything has found its place, and how long nothing is sent then."""
+CALM_SECONDS, SILENT_SECONDS = 900.0, 90.0
+"""Once faults have stopped: for how long everything may take to find its place, and how long nothing is written then. A gang that
+lost members is healed after a minute, and one that was refused is tried again after five at most."""
 FAULTY = "please report it"
 
 
@@ -70,6 +73,7 @@ class Storm:
         self.replicas: list[Replica] = []
         self.workloads: list[Workload] = []
         self._by_name: dict[str, Workload] = {}
+        self.calm_since = 0.0
 
     async def run(self) -> Outcome:
         """Play it."""
@@ -78,12 +82,10 @@ class Storm:
             replica.start()
         await self._storm()
         self._calm()
-        await self._quiet(CALM_SECONDS)
-        before = {replica.name: len(replica.wire.sent) if replica.wire is not None else 0 for replica in self.replicas}
-        await self._quiet(SILENT_SECONDS)
+        await self._quiet()
         if not self._is_over():
             self._at_rest()
-            self._judge_rest(before)
+            self._judge_rest()
         return self._end()
 
     def _is_over(self) -> bool:
@@ -203,28 +205,42 @@ class Storm:
             replica.start()
             if replica.wire is not None:
                 replica.wire.windows.clear()
-        self.judge.is_calm = not self.nodes.refusing  # or gangs that come back from their back-off take what was cleared for others
+        # Where binds are refused, gangs that come back from their back-off take what was cleared for others.
+        self.judge.is_calm, self.calm_since = not self.nodes.refusing, self.judge.clock()
 
-    async def _quiet(self, seconds: float) -> None:
-        until = self.judge.clock() + seconds
-        while self.judge.clock() < until and not self._is_over():
+    async def _quiet(self) -> None:
+        """Wait until nothing has been written for a while, and nobody waits for a moment that is known."""
+        while self.judge.clock() < self.calm_since + CALM_SECONDS and not self._is_over():
             for replica in self.replicas:  # one may have been told to stop while it was frozen
                 replica.start()
             self._tick()
             await asyncio.sleep(2 * STEP_SECONDS)
+            if self.judge.clock() - self._last_write() >= SILENT_SECONDS and not self.nodes.refusing:
+                pause = shortest_wait(self._rest().decisions)
+                if pause == inf:
+                    return
+                await asyncio.sleep(pause)
+
+    def _rest(self) -> Rest:
+        now = NEW_YEAR + asyncio.get_running_loop().time() - START
+        return Rest(self.server.store.everything(), connected(self._policy), now, frozenset({SCHEDULER}))
+
+    def _last_write(self) -> float:
+        """Return when a replica wrote something last, or when it became calm and the last one submitted what he wants to run."""
+        begun = (workload.begins_at for workload in self.workloads)
+        return max((self.calm_since, *begun, *(moment - START for moment, _ in self._latest_writes())))
+
+    def _latest_writes(self) -> list[tuple[float, str]]:
+        wires = [replica.wire for replica in self.replicas if replica.wire is not None]
+        return [wire.last_write for wire in wires if wire.last_write is not None]
 
     # --- the end ---------------------------------------------------------------------------------------------------------
 
-    def _judge_rest(self, before: dict[str, int]) -> None:
-        now = NEW_YEAR + asyncio.get_running_loop().time() - START
-        profile = connected(self._policy)
-        for violation in Rest(self.server.store.everything(), profile, now, frozenset({SCHEDULER})).violations():
+    def _judge_rest(self) -> None:
+        for violation in self._rest().violations():
             self.judge.accuse(violation.invariant, violation.text)
-        for replica in self.replicas:
-            sent = replica.wire.sent[before[replica.name] :] if replica.wire is not None else []
-            writes = [f"{verb} {about}" for _, verb, about in sent if verb not in ("get", "list")]
-            if writes:
-                self.judge.accuse("not at rest", f"{replica.name} sends {', '.join(writes[:5])}")
+        if self.judge.clock() - self._last_write() < SILENT_SECONDS:
+            self.judge.accuse("not at rest", f"{CALM_SECONDS:g} s later still: {max(self._latest_writes())[1]}")
         if not any(replica.is_leader for replica in self.replicas):
             self.judge.accuse("not at rest", "nobody leads")
         self._judge_evictions()
@@ -237,7 +253,7 @@ class Storm:
                 self.judge.accuse("evicted in vain", f"pod {eviction.task.key} for {eviction.preemptor}, which waits")
 
     def _end(self) -> Outcome:
-        sent = sum(len(replica.wire.sent) for replica in self.replicas if replica.wire is not None)
+        sent = sum(replica.wire.sent for replica in self.replicas if replica.wire is not None)
         faults = sum(replica.wire.faults for replica in self.replicas if replica.wire is not None)
         sessions = sum(replica.live.loop.count for replica in self.replicas if replica.live is not None)
         for replica in self.replicas:

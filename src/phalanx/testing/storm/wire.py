@@ -95,8 +95,10 @@ class Wire(MemoryClient):
         self.windows: list[Window] = []
         self.on_write: Callable[[str, str], None] = lambda verb, about: None
         """Called when a write is sent, before it takes effect."""
-        self.sent: list[tuple[float, str, str]] = []
-        """Every request that is no watch and no lease: when, the verb, and what about."""
+        self.last_write: tuple[float, str] | None = None
+        """When something was last written that is no lease, and what."""
+        self.sent = 0
+        """How many requests were made that are no watches and not about leases."""
         self._watches: list[Any] = []
         self.witness, self.identity = Witness(), ""
         """Who looks at what is sent, and whose connection this is."""
@@ -136,8 +138,9 @@ class Wire(MemoryClient):
             self.on_write(verb, about)
         if is_write and not is_lease:
             self.witness.sends(self, verb, about)
+            self.last_write = (asyncio.get_running_loop().time(), f"{verb} {about}")
         if not is_lease:
-            self.sent.append((asyncio.get_running_loop().time(), verb, about))
+            self.sent += 1
         fault = self._fault_of(verb, about, is_write=is_write, is_lease=is_lease)
         if fault in (Fault.REFUSED, Fault.DISCOVERY, Fault.LEASE):
             problem = self._failure()

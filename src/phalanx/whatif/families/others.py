@@ -1,11 +1,12 @@
 """Other gangs: some that end, or that may be evicted."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 from phalanx.explain.reason_text import counted
 from phalanx.explain.stages.evictions import SCOPES
+from phalanx.kubernetes.once_pod_claims import once_pod_claims
 from phalanx.model.task import Task
 from phalanx.model.task_status import HOLDING
 from phalanx.placement import Counts, Mask
@@ -55,15 +56,24 @@ def _ended(holders: Sequence[Holder], count: int, needed: int) -> Iterator[Candi
         yield Candidate.fixed(f"if {names} had ended", *(holder.change for holder in each))
 
 
+def _use_claim(question: Question, tasks: Sequence[Task], claims: Collection[str]) -> bool:
+    """Tell whether tasks use one of some claims that are for one pod."""
+    if not claims:
+        return False
+    world = question.snapshot.surroundings
+    return any(claim.key in claims for task in tasks for claim in once_pod_claims(task.shape, world))
+
+
 def _holders(question: Question) -> Iterator[Holder]:
     """Yield who holds something that the gang asks for, with the places that this would make."""
     shape, idle = question.shapes[0], question.idle
     usable, before = question.taken_by(shape), question.places(shape, idle)
     is_bounded, mine = any(question.refused(*FULL)), question.gang.gang.queue
+    claims = {claim.key for each in question.shapes for claim in once_pod_claims(each, question.snapshot.surroundings)}
     for name, tasks in _running(question):
         gang = question.snapshot.gangs.get(tasks[0].gang) if tasks[0].gang is not None else None
         gain = _gain(question, tasks, usable, before)
-        if is_bounded and gang is not None and gang.queue == mine:
+        if (is_bounded and gang is not None and gang.queue == mine) or _use_claim(question, tasks, claims):
             gain = max(gain, 1)
         if gain:
             word = "gang" if gang is not None else "pod"

@@ -1,0 +1,90 @@
+"""What must hold once faults and load have stopped: read from the API server, as `phalanx schedule` would."""
+
+import asyncio
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from phalanx.config.policies import DEFAULT_PROFILE, policy_of_profile
+from phalanx.dev.plane import ControlPlane
+from phalanx.live.catalogue import connected
+from phalanx.model.kinds import Document
+from phalanx.store.kube.client import Client
+from phalanx.store.kube.cluster_objects import list_cluster
+from phalanx.store.kube.credentials import FixedCredentials, bearer
+from phalanx.testing.storm.invariants import Rest, Violation
+from tests.chaos.recorder import Ledger
+from tests.chaos.violations import Findings
+from tests.support.fault_proxy import Proxy, Seen
+
+QUIET_SECONDS = 6.0
+"""When no pod has changed for so long it is time to look."""
+MOST_SECONDS, MOST_SECONDS_IN_ALL = 90.0, 300.0
+"""By then everything must be in order: after the last change of the leader, and in any case."""
+BETWEEN_LOOKS_SECONDS = 4.0
+SILENCE_SECONDS, AFTER_SECONDS, MOST_SILENCES, MOST_WRITES, MOST_REQUESTS = 10.0, 3.0, 9, 0, 10
+"""So many requests of all replicas are allowed at rest, besides routine ones, in a while that begins some seconds after the last
+change of a pod; a watch may come to its end."""
+ROUTINE = re.compile(r"/leases|^/api(s|/v1)?$|^/apis/[^/]+(/[^/]+)?$")
+"""Renewals of the lease, and what the server serves, which every replica asks twice a minute."""
+
+
+@dataclass(slots=True)
+class RestJudge:
+    """Waits until the cluster is at rest, and judges it then."""
+
+    plane: ControlPlane
+    scheduler: str
+    ledger: Ledger
+    proxies: Sequence[Proxy]
+    findings: Findings
+    terms: Callable[[], int]
+    """How often a replica began to lead. On a busy machine that goes on when faults have stopped: an answer that takes two seconds
+    costs a lease of four."""
+
+    def judge(self, is_over: Callable[[], bool]) -> None:
+        """Wait until nothing is wrong, for a while; whatever is wrong then is a violation."""
+        begun = since = time.monotonic()
+        terms, found = self.terms(), list[Violation]()
+        while time.monotonic() - since < MOST_SECONDS and time.monotonic() - begun < MOST_SECONDS_IN_ALL and not is_over():
+            time.sleep(BETWEEN_LOOKS_SECONDS)
+            if self.terms() != terms:
+                terms, since = self.terms(), time.monotonic()
+            if time.monotonic() - self.ledger.changed < QUIET_SECONDS and time.monotonic() - begun < MOST_SECONDS / 2:
+                continue
+            if not (found := self.violations()):
+                break
+        seconds = time.monotonic() - begun
+        self.findings.say(f"at rest after {seconds:.0f} s" if not found else f"not at rest after {seconds:.0f} s")
+        for item in found:
+            self.findings.violate(f"at rest, {item.invariant}", item.text)
+        self._judge_silence()
+
+    def violations(self) -> list[Violation]:
+        """Return what is wrong now."""
+        documents, now = asyncio.run(self._dump())
+        return Rest(documents, connected(policy_of_profile(DEFAULT_PROFILE)), now, frozenset({self.scheduler})).violations()
+
+    async def _dump(self) -> tuple[list[Document], float]:
+        async with Client(self.plane.server, credentials=FixedCredentials(bearer(self.plane.token), self.plane.tls)) as client:
+            listed = await list_cluster(client)
+        return list(listed.documents), listed.now
+
+    def _judge_silence(self) -> None:
+        """Count what replicas send while no pod changes: a Job makes pods that were evicted anew only minutes later."""
+        for _ in range(MOST_SILENCES):
+            since = time.monotonic()
+            time.sleep(SILENCE_SECONDS)
+            if self.ledger.changed < since - AFTER_SECONDS:
+                break
+        seen = [
+            item for proxy in self.proxies for item in list(proxy.seen) if item.moment >= since and not ROUTINE.search(item.path)
+        ]
+        writes = [item for item in seen if item.method != "GET"]
+        if len(writes) > MOST_WRITES or len(seen) > MOST_REQUESTS:
+            self.findings.violate("not quiet at rest", f"{len(seen)} requests in {SILENCE_SECONDS:.0f} s: {_shown(writes or seen)}")
+
+
+def _shown(seen: Sequence[Seen]) -> str:
+    return ", ".join(f"{item.method} {item.path}" for item in seen[:6])

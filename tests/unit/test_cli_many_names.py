@@ -1,0 +1,90 @@
+"""Commands on several objects of which one is not there: the others are found, shown or deleted, and the exit status is 1."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from phalanx.cli import main
+from phalanx.model.kinds import POD
+from phalanx.store.memory import MemoryStore
+from phalanx.testing import build
+from tests.support.http_api import served
+
+NOT_FOUND = 'error: pods "nosuch" not found\n'
+NO_GANG = 'error: gang "nosuch" not found\n'
+
+
+@pytest.fixture(autouse=True)
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no cluster of the one who runs the tests be found."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    monkeypatch.delenv("PHALANX_SERVER", raising=False)
+
+
+@contextmanager
+def cluster() -> Iterator[tuple[MemoryStore, str]]:
+    store = MemoryStore(lambda: 1_767_225_600.0)
+    for document in [build.node("n", gpus=4), build.queue("default"), *build.gang("a", tasks=2, gpus=1), *build.gang("b", tasks=1)]:
+        store.load(document)
+    with served(store) as connection:
+        yield store, connection.server
+
+
+def run(server: str, *arguments: str) -> Result:
+    return CliRunner().invoke(main, [*arguments, "--server", server, "-n", "default"], prog_name="phalanx")
+
+
+def pods(store: MemoryStore) -> set[str]:
+    return {str(item["metadata"]["name"]) for item in store.items(POD)}
+
+
+def test_deletes_the_pods_that_are_there() -> None:
+    with cluster() as (store, server):
+        result = run(server, "delete", "pod", "nosuch", "a-0", "--grace-period", "0")
+        assert (result.exit_code, result.stdout, result.stderr) == (1, "pod/a-0 deleted\n", NOT_FOUND)
+        assert pods(store) == {"a-1", "b-0"}
+
+
+def test_deletes_the_gangs_that_are_there() -> None:
+    with cluster() as (store, server):
+        result = run(server, "delete", "gang", "nosuch", "a", "--grace-period", "0")
+        assert (result.exit_code, result.stderr) == (1, NO_GANG)
+        assert pods(store) == {"b-0"}
+
+
+@pytest.mark.parametrize("names", [("nosuch", "a-0", "b-0"), ("a-0", "nosuch", "b-0"), ("a-0", "b-0", "nosuch")])
+@pytest.mark.parametrize("form", ["table", "json", "name"])
+def test_shows_the_pods_that_are_there(names: tuple[str, ...], form: str) -> None:
+    with cluster() as (_, server):
+        result = run(server, "get", "pod", *names, "-o", form)
+    assert (result.exit_code, result.stderr) == (1, NOT_FOUND)
+    shown = [item["metadata"]["name"] for item in json.loads(result.stdout)["items"]] if form == "json" else result.stdout
+    assert "a-0" in shown
+    assert "b-0" in shown
+
+
+def test_shows_the_gangs_that_are_there() -> None:
+    with cluster() as (_, server):
+        result = run(server, "get", "gangs", "nosuch", "b")
+    assert (result.exit_code, result.stderr) == (1, NO_GANG)
+    assert [line.split()[0] for line in result.stdout.splitlines()] == ["NAME", "b"]
+
+
+def test_describes_the_pods_that_are_there() -> None:
+    with cluster() as (_, server):
+        result = run(server, "describe", "pod", "nosuch", "a-0", "b-0")
+    assert (result.exit_code, result.stderr) == (1, NOT_FOUND)
+    assert [line.split()[1] for line in result.stdout.splitlines() if line.startswith("Name:")] == ["a-0", "b-0"]
+    assert not result.stdout.startswith("\n")
+
+
+@pytest.mark.parametrize("form", ["table", "json", "yaml", "name", "jsonpath={.metadata.name}"])
+def test_nothing_is_shown_where_the_only_one_is_not_there(form: str) -> None:
+    with cluster() as (_, server):
+        result = run(server, "get", "pod", "nosuch", "-o", form)
+    assert (result.exit_code, result.stdout, result.stderr) == (1, "", NOT_FOUND)
