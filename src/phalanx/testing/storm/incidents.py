@@ -11,7 +11,7 @@ from phalanx.model.kinds import kind_at
 from phalanx.testing.storm.plan import GROUPS, STORM_SECONDS, Incident
 from phalanx.testing.storm.replica import LEASE_SECONDS, Replica
 from phalanx.testing.storm.wire import Fault, Window
-from phalanx.testing.storm.workloads import NAMESPACE, Workload
+from phalanx.testing.storm.workloads import COSCHEDULING, NAMESPACE, VOLCANO, Workload
 
 if TYPE_CHECKING:
     from phalanx.testing.storm.storm import Storm
@@ -171,7 +171,9 @@ def _refuse_binds(storm: "Storm", incident: Incident) -> End:
     refusing = storm.nodes.refusing
     what = _node(storm, incident)
     if incident.amount > HALF:
-        workload = _workload(storm, incident)
+        gangs = [item for item in storm.workloads if item.order.dialect in (VOLCANO, COSCHEDULING) and item.size > 1]
+        workload = gangs[incident.target % len(gangs)] if gangs else _workload(storm, incident)
+        workload.restarts_whole |= bool(incident.target % 3)
         what = f"{workload.order.name} {REFUSED_INDEX}"
         workload.begins_at = min(workload.begins_at, storm.judge.clock())
     refusing.add(what)

@@ -19,6 +19,8 @@ ON_NODES = ("die", "drain", "cordon", "taint", "delete node", "refuse binds")
 ON_WORKLOADS = ("scale", "suspend", "fail", "delete pods", "delete object", "remove", "evict by hand", "priority")
 ON_CLUSTER = ("hide group", "take lease", "edit queue", "reload", "compact")
 
+RESTARTING = 0.3
+"""The share of gangs whose owner makes them anew as a whole."""
 LATENCIES, LAGS = (0.002, 0.02, 0.2), (0.0, 0.05, 0.5)
 LASTING = {"refuse binds": 2.0}
 """Incidents that last so many times longer than others."""
@@ -67,6 +69,7 @@ def plan_of(seed: int, *, seconds: float = STORM_SECONDS) -> Plan:
     nodes = chance.randint(2, 5)
     orders = [_order(chance, number, nodes, seconds) for number in range(chance.randint(3, 9))]
     orders += [_late_order(chance, len(orders) + number, nodes, seconds) for number in range(chance.randint(0, 3))]
+    orders = [replace(order, restarts_whole=chance.random() < RESTARTING) for order in orders]
     incidents = sorted((_incident(chance, seconds) for _ in range(chance.randint(3, 14))), key=lambda item: item.at)
     latency, lag = chance.choice(LATENCIES), chance.choice(LAGS)
     return Plan(seed, chance.randint(1, 3), nodes, tuple(orders), tuple(incidents), latency=latency, lag=lag)

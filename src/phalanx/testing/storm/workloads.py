@@ -36,6 +36,8 @@ class Order:
     """How long it works once all of it runs."""
     at: float
     """When it is submitted."""
+    restarts_whole: bool = False
+    """Its owner makes all of its pods anew when it loses one, as many operators do."""
 
 
 class Workload:
@@ -44,7 +46,7 @@ class Workload:
     def __init__(self, order: Order, store: MemoryStore, clock: Callable[[], float]) -> None:
         """Begin when the order says."""
         self.order, self._store, self._clock = order, store, clock
-        self.begins_at = order.at
+        self.begins_at, self.restarts_whole = order.at, order.restarts_whole
         self.size = self.minimum = order.size
         self.is_suspended = self.is_gone = False
         self._number = 0
@@ -103,7 +105,8 @@ class Workload:
         """Delete its pods; they are made anew under the same names, or others."""
         for pod in self.pods():
             with suppress(ClusterError):
-                self._store.delete(POD, NAMESPACE, pod["metadata"]["name"])
+                if not _leaves(pod):
+                    self._store.delete(POD, NAMESPACE, pod["metadata"]["name"])
 
     def delete_object(self) -> None:
         """Delete its object alone; it is made anew."""
@@ -135,6 +138,9 @@ class Workload:
         self._store.create({"apiVersion": self.kind.api_version, "kind": self.kind.kind, "metadata": meta, "spec": spec})
 
     def _ensure_pods(self) -> None:
+        if self.restarts_whole and any(_leaves(pod) for pod in self.pods()):
+            self.forget_pods()
+            return
         there: dict[int, Document] = {}
         for pod in self.pods():
             index = int(pod["metadata"]["annotations"][INDEX])
