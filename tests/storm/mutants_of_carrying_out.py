@@ -7,6 +7,7 @@ import pytest
 
 from phalanx.controllers.controller import Bind, Evict
 from phalanx.errors import Busy, ClusterError, Conflict, Forbidden, Missing, ServerError
+from phalanx.explain.cause_key import cause_of_text
 from phalanx.live import api_port, outbox
 from phalanx.live.api_port import ApiPort
 from phalanx.live.outbox import Job, Outbox, Rank
@@ -200,7 +201,7 @@ def _condition_noted_too_early(patch: pytest.MonkeyPatch) -> None:
 @planted("V8: untried pods say nothing", breaks="no reason")
 def _untried_say_nothing(patch: pytest.MonkeyPatch) -> None:
     """Of a gang only the first pod without a place says why it waits."""
-    patch.setattr(pod_conditions, "_of_gang", lambda outcome, snapshot: ("", pod_conditions.cause_of_text("")))
+    patch.setattr(pod_conditions, "_of_gang", lambda outcome, snapshot: ("", cause_of_text("")))
 
 
 @planted("V8: a clock set back holds messages back", breaks=("not at rest", "untrue status", "no reason"), needs=("clock",))

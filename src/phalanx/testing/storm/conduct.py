@@ -244,6 +244,10 @@ class Conduct(Witness):
         if limit is not None and taken > limit and now > max(self._judge.excused_until, self.queues_excused_until):
             self._judge.accuse("queue limit", f"pods of queue {queue} hold {taken:g} of {limit:g} cards, with {name}")
 
+    def was_placed(self, app: str, since: float) -> bool:
+        """Tell whether a gang has got all of its members since a moment."""
+        return self._gangs[app].whole_at >= since
+
     def look_anew(self) -> None:
         """Take the store as it is: it was set back."""
         self._gangs.clear()

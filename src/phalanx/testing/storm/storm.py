@@ -35,6 +35,7 @@ BETWEEN_BACKUPS_SECONDS = 15.0
 CALM_SECONDS, SILENT_SECONDS = 900.0, 90.0
 """Once faults have stopped: for how long everything may take to find its place, and how long nothing is written then. A gang that
 lost members is healed after a minute, and one that was refused is tried again after five at most."""
+OVERTAKING_SECONDS = 60.0
 FAULTY = "please report it"
 
 
@@ -246,11 +247,17 @@ class Storm:
         self._judge_evictions()
 
     def _judge_evictions(self) -> None:
-        bound = {pod["metadata"]["labels"].get("app") for workload in self.workloads for pod in workload.members()}
-        for eviction in self.judge.calm_evictions:
-            name = eviction.preemptor.partition("/")[2]
-            if name and name not in bound and any(item.order.name == name for item in self.workloads):
-                self.judge.accuse("evicted in vain", f"pod {eviction.task.key} for {eviction.preemptor}, which waits")
+        """Whoever had others evicted in calm weather was placed then, unless somebody more important came in between."""
+        for moment, eviction in self.judge.calm_evictions:
+            workload = self._by_name.get(eviction.preemptor.partition("/")[2])
+            if workload is None or self.conduct.was_placed(workload.order.name, moment) or self._is_overtaken(workload, moment):
+                continue
+            self.judge.accuse("evicted in vain", f"pod {eviction.task.key} for {eviction.preemptor}, which waits")
+
+    def _is_overtaken(self, workload: Workload, moment: float) -> bool:
+        rank = CLASSES[workload.order.priority]
+        others = (item for item in self.workloads if CLASSES[item.order.priority] > rank)
+        return any(abs(item.begins_at - moment) < OVERTAKING_SECONDS for item in others)
 
     def _end(self) -> Outcome:
         sent = sum(replica.wire.sent for replica in self.replicas if replica.wire is not None)
