@@ -75,7 +75,7 @@ class Conduct(Witness):
         self._doomed: set[str] = set()
         self._rounds: list[tuple[float, str, str]] = []
         self._refusals: dict[str, list[float]] = defaultdict(list)
-        """When gangs were refused, by name; pods that start alone, each by its own."""
+        """When gangs were refused, by the uid of their group; pods that start alone, each by its own."""
         self._terms: Counter[str] = Counter()
         """How often each process began to lead."""
         self._term_of: dict[tuple[str, str], int] = {}
@@ -184,13 +184,15 @@ class Conduct(Witness):
         workload = self._workloads().get(app)
         if workload is None:
             return
-        key = app if _minimum(workload) > 1 else name
-        rounds = self._refusals[key]
+        # Who was deleted and made anew by its owner begins anew: a gang with its group, a pod that starts alone with itself.
+        kind = workload.kind if _minimum(workload) > 1 else None
+        found = self._store.find(POD, NAMESPACE, name) if kind is None else self._store.find(kind, NAMESPACE, app)
+        rounds = self._refusals["" if found is None else found["metadata"]["uid"]]
         if not rounds or now - rounds[-1] > ROUND_SECONDS:
             rounds[:] = [*(moment for moment in rounds if now - moment < ROUNDS_SECONDS), now]
             self._rounds.append((now, who, app))
         if len(rounds) > MOST_ROUNDS:
-            self._judge.accuse("no back-off", f"{key} was refused more than {MOST_ROUNDS} times in {ROUNDS_SECONDS:g} s")
+            self._judge.accuse("no back-off", f"{app} was refused more than {MOST_ROUNDS} times in {ROUNDS_SECONDS:g} s")
 
     def evicted(self, pod: Document) -> None:
         """A pod is asked to go: somebody must have decided that of this one, and not of one of the same name."""
