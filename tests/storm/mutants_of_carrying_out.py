@@ -204,19 +204,6 @@ def _untried_say_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(pod_conditions, "_of_gang", lambda outcome, snapshot: ("", cause_of_text("")))
 
 
-@planted("V8: a clock set back holds messages back", breaks=("not at rest", "untrue status", "no reason"), needs=("clock",))
-def _clock_holds_back(patch: pytest.MonkeyPatch) -> None:
-    """Pauses between messages are measured by a clock that may be set back."""
-
-    def is_news(self: Any, before: Any) -> bool:
-        if before is None or before.condition.reason != self.condition.reason:
-            return True
-        pause = 3600.0 if before.cause == self.cause else 30.0
-        return bool(before.condition.message != self.condition.message and self.moment - before.moment >= pause)
-
-    patch.setattr(pod_conditions._Said, "is_news", is_news)
-
-
 @planted("preemptor not nominated", breaks="evicted in vain")
 def _not_nominated(patch: pytest.MonkeyPatch) -> None:
     """Room that was made for a gang is anybody's."""

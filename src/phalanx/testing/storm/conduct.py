@@ -33,7 +33,7 @@ PATIENCE_SECONDS = 55.0
 """A server that fails for a shorter time has refused nothing."""
 ROUND_SECONDS, MOST_ROUNDS, ROUNDS_SECONDS = 0.5, 8, 60.0
 """How often a gang may be refused in a minute: waits of 1, 2, 4, 8, 16 and 32 s allow seven times."""
-MOST_FORBIDDEN, FORBIDDEN_SECONDS = 20, 30.0
+MOST_FORBIDDEN, FORBIDDEN_SECONDS = 10, 10.0
 """How often one request may be made in vain: what it is about may change, and each change is a reason to try."""
 HASTE = 0.7
 """Who waits for a smaller part of what the server asked for has not waited."""

@@ -89,7 +89,7 @@ def _deaf_heir(storm: "Storm", incident: Incident) -> End:
     loop, leader = asyncio.get_running_loop(), next((replica for replica in storm.replicas if replica.is_leader), None)
     for replica in storm.replicas:
         if replica is not leader:
-            storm.weather(replica, Window(Fault.SILENT, 1.0, loop.time() + HEIR_SECONDS + incident.seconds))
+            storm.weather(replica, Window(Fault.SILENT, 1.0, loop.time() + HEIR_SECONDS + 2 * LEASE_SECONDS + incident.seconds))
     storm.hurry_next()
     if leader is not None and len(storm.replicas) > 1:
         loop.call_later(HEIR_SECONDS, leader.kill)
