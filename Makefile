@@ -17,7 +17,7 @@ EXACT := src/phalanx/model/*,src/phalanx/placement/*,src/phalanx/state/*,src/pha
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check $(CHECKS) docs controlplane conformance browser fuzz chaos month bench changelog lock audit dist clean
+.PHONY: help demo test check $(CHECKS) docs controlplane conformance browser fuzz storm planted chaos month bench changelog lock audit dist clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r name text; do printf '%-20s %s\n' "$$name" "$$text"; done
@@ -85,6 +85,12 @@ fuzz: $(TOOLS)  ## Feed hostile input to everything that reads, for FUZZ_SECONDS
 	@$(PIP) --no-build-isolation --editable '.[fuzz]' || echo "atheris cannot be installed here; the fuzzers go on without it"
 	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 	PHALANX_FUZZ=1 $(BIN)/pytest --numprocesses $(TEST_WORKERS) tests/properties
+
+storm: $(RUNTIME)  ## Play 2,000 storms in virtual time, in which everything goes wrong
+	@$(BIN)/phalanx test storm --seeds 1..2000 --processes 2
+
+planted: $(TOOLS)  ## Plant bugs in our own code and see that storms find each of them
+	@$(BIN)/python -m tests.storm.planted
 
 chaos: $(TOOLS) controlplane  ## Ten minutes of faults, kills and load on a real control plane; CHAOS="--seed 2" for another storm
 	$(BIN)/python -m tests.chaos $(CHAOS)

@@ -126,6 +126,14 @@ def test_each_refusal_waits_twice_as_long_until_all_goes_well() -> None:
     assert queue.retry((echo, A)) == 0.01
 
 
+def test_a_refusal_waits_for_as_long_as_the_server_asks() -> None:
+    echo = Echo()
+    queue, _ = queue_of(echo)
+    first = queue.retry((echo, B))
+    assert queue.retry((echo, A), at_least=5.0) == 5.0
+    assert queue.retry((echo, A)) == 2 * first
+
+
 def test_a_change_is_looked_at_without_waiting_for_the_end_of_a_back_off() -> None:
     echo = Echo()
     queue, _ = queue_of(echo)

@@ -4,7 +4,7 @@ from typing import Any
 
 from phalanx.config.builtin import CATALOGUE
 from phalanx.dialects.cluster import ObjectCluster
-from phalanx.errors import ClusterError
+from phalanx.errors import Busy, ClusterError
 from phalanx.model.kinds import POD, Document
 from phalanx.model.watch_event import MODIFIED, WatchEvent
 from phalanx.scheduling.pod_conditions import BETWEEN_CAUSES_SECONDS, BETWEEN_COUNTS_SECONDS, PodConditions
@@ -127,6 +127,28 @@ def test_what_the_server_refused_is_told_again_after_a_pause_that_doubles() -> N
             assert scene.conditions.due == NOW + moments[-1] + 2.0 ** (len(moments) - 1)
     assert moments == [0.0, 1.0, 3.0, 7.0]
     assert scene.conditions.answered(uid, None) is False
+
+
+def test_what_the_server_was_too_busy_for_is_told_again_when_it_asked_for_that() -> None:
+    scene = Scene(tasks=2)
+    problem = Busy("too many requests")
+    problem.retry_after = 5.0
+    assert "train-1" in scene.names()
+    assert scene.conditions.answered(uid_of(scene, "train-1"), problem)
+    assert "train-1" not in scene.names(seconds=4.9)
+    assert scene.conditions.due == NOW + 5.0
+    assert "train-1" in scene.names(seconds=5.0)
+
+
+def test_a_clock_that_was_set_back_holds_no_message_back() -> None:
+    scene = Scene(tasks=2)
+    uid = uid_of(scene, "train-1")
+    assert scene.names(seconds=600.0)
+    scene.put(build.node("n0", cpu=0))
+    assert "train-1" in scene.names(seconds=10.0)
+    scene.now = NOW + 600.0
+    assert scene.conditions.answered(uid, ClusterError("no"))
+    assert "train-1" in scene.names(seconds=11.0)
 
 
 def test_what_somebody_overwrote_is_told_again() -> None:

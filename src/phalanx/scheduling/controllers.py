@@ -131,13 +131,13 @@ class ControllerRunner:
         if problem is None:
             self._queue.done(question, result.again)
         else:
-            self._retry(question, str(problem))
+            self._retry(question, str(problem), at_least=problem.retry_after)
         self._wake()
 
-    def _retry(self, question: Question, problem: str) -> None:
+    def _retry(self, question: Question, problem: str, *, at_least: float = 0.0) -> None:
         if not self._is_running:
             return
-        wait, (controller, key) = self._queue.retry(question), question
+        wait, (controller, key) = self._queue.retry(question, at_least=at_least), question
         self._report(f"{controller.name}, {key.namespace}/{key.name}: {problem}; tried again in {wait:g} s")
 
 

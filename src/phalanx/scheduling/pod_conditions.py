@@ -44,7 +44,8 @@ class _Said:
         if before is None or before.condition.reason != self.condition.reason:
             return True
         pause = BETWEEN_COUNTS_SECONDS if before.cause == self.cause else BETWEEN_CAUSES_SECONDS
-        return before.condition.message != self.condition.message and self.moment - before.moment >= pause
+        is_over = not 0.0 <= self.moment - before.moment < pause  # a clock that was set back tells nothing of what has passed
+        return before.condition.message != self.condition.message and is_over
 
 
 def _due(outcome: Outcome, state: TaskState, snapshot: Snapshot) -> _Said:
@@ -100,7 +101,7 @@ class PodConditions:
 
     def _may_write(self, uid: str, now: float) -> bool:
         """Tell whether a pod may be told something, after what was refused before."""
-        until = self._refusals.until(uid)
+        until = self._refusals.until(uid, now)
         if until > now:
             self.due = min(until, self.due or until)
         return until <= now
@@ -110,7 +111,7 @@ class PodConditions:
         if problem is None:
             self._refusals.clear(uid)
         elif self._said.pop(uid, None) is not None:
-            self._refusals.note(uid, self._view.now)
+            self._refusals.note(uid, self._view.now, at_least=problem.retry_after)
             return True
         return False
 

@@ -15,21 +15,22 @@ class Refusals:
 
     def __init__(self) -> None:
         """Know of none."""
-        self._rests: dict[str, tuple[float, float]] = {}
-        """By what they are about: how long the pause is, and when it ends."""
+        self._rests: dict[str, tuple[float, float, float]] = {}
+        """By what they are about: how long the pause is, since when and until when."""
 
-    def note(self, key: str, now: float) -> None:
-        """Let a write rest that failed."""
+    def note(self, key: str, now: float, *, at_least: float = 0.0) -> None:
+        """Let a write rest that failed; the server may ask for some seconds at least."""
         pause = min(2 * self._rests[key][0], LONGEST_PAUSE) if key in self._rests else SHORTEST_PAUSE
-        self._rests[key] = (pause, now + pause)
+        self._rests[key] = (pause, now, now + max(pause, at_least))
 
     def clear(self, key: str) -> None:
         """Forget failures: a write came through."""
         self._rests.pop(key, None)
 
-    def until(self, key: str) -> float:
-        """Return when a write may be made; 0 if at any time."""
-        return self._rests[key][1] if key in self._rests else 0.0
+    def until(self, key: str, now: float) -> float:
+        """Return when a write may be made; 0 if at any time, also when the clock was set back since."""
+        _, since, until = self._rests.get(key, (0.0, 0.0, 0.0))
+        return until if now >= since else 0.0
 
     def keep(self, keys: Container[str]) -> None:
         """Forget all others."""

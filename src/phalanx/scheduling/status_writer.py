@@ -140,7 +140,7 @@ class StatusWriter:
             return False
         if not self._written.pop(uid, None):
             return False
-        self._refusals.note(uid, self._view.now)
+        self._refusals.note(uid, self._view.now, at_least=problem.retry_after)
         return True
 
     def noticed(self, event: WatchEvent) -> bool:
@@ -163,11 +163,11 @@ class StatusWriter:
         before = None if last is None else last.status
         if before == status:
             return
-        if (rests_until := self._refusals.until(gang.uid)) > outcome.now:
+        if (rests_until := self._refusals.until(gang.uid, outcome.now)) > outcome.now:
             self.due = min(rests_until, self.due or rests_until)
             return
         now = _Written(status, cause_of(outcome, snapshot), outcome.now)
-        if last is not None and now.moment < last.until and now.only_counts_anew(last):
+        if last is not None and last.moment <= now.moment < last.until and now.only_counts_anew(last):
             self.due = min(last.until, self.due or last.until)
             return
         self._written[gang.uid] = now.after(last)

@@ -104,10 +104,11 @@ class WorkQueue:
         if again is not None:
             self.add_at(question, again)
 
-    def retry(self, question: Question) -> float:
-        """Something was refused: look again after a while, twice as long each time; return the seconds."""
+    def retry(self, question: Question, *, at_least: float = 0.0) -> float:
+        """Something was refused: look again after a while, twice as long each time, or as the server asks; return the seconds."""
         place = _place(question)
-        wait = self._waits[place] = min(self._waits.get(place, FIRST_WAIT / 2) * 2, LONGEST_WAIT)
+        self._waits[place] = min(self._waits.get(place, FIRST_WAIT / 2) * 2, LONGEST_WAIT)
+        wait = max(self._waits[place], at_least)
         self.add_at(question, self._view.now + wait)
         return wait
 

@@ -23,6 +23,11 @@ class Watch:
         """Called when there is something to take."""
         self._events: deque[WatchEvent] = deque()
 
+    @property
+    def has_news(self) -> bool:
+        """Tell whether there is something to take."""
+        return bool(self._events)
+
     def take(self) -> Iterator[WatchEvent]:
         """Yield the changes since the last call."""
         while self._events:

@@ -9,16 +9,23 @@ from typing import TYPE_CHECKING
 from phalanx.errors import ClusterError
 from phalanx.live.election import LEASE
 from phalanx.model.kinds import kind_at
-from phalanx.testing.storm.plan import GROUPS, Incident
+from phalanx.testing.storm.plan import GROUPS, STORM_SECONDS, Incident
 from phalanx.testing.storm.replica import LEASE_SECONDS, Replica
 from phalanx.testing.storm.wire import LATEST_SECONDS, Fault, Window
-from phalanx.testing.storm.workloads import NAMESPACE, Workload
+from phalanx.testing.storm.workloads import COSCHEDULING, NAMESPACE, VOLCANO, Workload
 
 if TYPE_CHECKING:
     from phalanx.testing.storm.storm import Storm
 
 QUEUE = kind_at("scheduling.volcano.sh", "queues")
-HALF = 0.5
+HALF, FOR_GOOD = 0.5, 1.0
+HEIR_SECONDS = 5.0
+"""After so long a leader whose followers hear nothing dies."""
+REFUSED_INDEX = "0"
+REFUSING_SECONDS = 60.0
+"""So long after the storm a node may still refuse."""
+GROUP_SECONDS = 40.0
+"""For so long nobody knows for sure to which queue the pods of a group belong that was deleted by hand."""
 ROUND_SECONDS = 0.1
 """So long it takes to send the binds of a gang."""
 End = Callable[[], None] | None
@@ -90,6 +97,27 @@ def _strand(storm: "Storm", incident: Incident) -> End:
     return None
 
 
+def _cut_off(storm: "Storm", incident: Incident) -> End:
+    """Let nothing that a process sends get through, while there is something to send."""
+    replica, until = _replica(storm, incident), asyncio.get_running_loop().time() + incident.seconds
+    for fault in (Fault.REFUSED, Fault.LEASE):
+        storm.weather(replica, Window(fault, 1.0, until))
+    storm.hurry_next()
+    return None
+
+
+def _deaf_heir(storm: "Storm", incident: Incident) -> End:
+    """Let those who do not lead hear nothing, and then kill the leader, after it has bound something."""
+    loop, leader = asyncio.get_running_loop(), next((replica for replica in storm.replicas if replica.is_leader), None)
+    for replica in storm.replicas:
+        if replica is not leader:
+            storm.weather(replica, Window(Fault.SILENT, 1.0, loop.time() + HEIR_SECONDS + 2 * LEASE_SECONDS + incident.seconds))
+    storm.hurry_next()
+    if leader is not None and len(storm.replicas) > 1:
+        loop.call_later(HEIR_SECONDS, leader.kill)
+    return leader.start if leader is not None else None
+
+
 def _clock(storm: "Storm", incident: Incident) -> End:
     replica = _replica(storm, incident)
     replica.clock_offset = (incident.amount - 0.5) * 1200.0
@@ -140,19 +168,42 @@ def _drain(storm: "Storm", incident: Incident) -> End:
 def _cordon(storm: "Storm", incident: Incident) -> End:
     name = _node(storm, incident)
     storm.nodes.cordon(name)
-    return lambda: storm.nodes.come_back(name)
+    return _end_of(storm, incident, name)
+
+
+def _taint(storm: "Storm", incident: Incident) -> End:
+    name = _node(storm, incident)
+    storm.nodes.taint(name)
+    return _end_of(storm, incident, name)
+
+
+def _end_of(storm: "Storm", incident: Incident, name: str) -> End:
+    """Let a node come back; some stay as they are for good."""
+    return None if incident.amount == FOR_GOOD else lambda: storm.nodes.come_back(name)
 
 
 def _delete_node(storm: "Storm", incident: Incident) -> End:
     name = _node(storm, incident)
     storm.nodes.delete(name)
-    return lambda: storm.nodes.come_back(name)
+    return _end_of(storm, incident, name)
 
 
 def _refuse_binds(storm: "Storm", incident: Incident) -> End:
-    name = _node(storm, incident)
-    storm.nodes.refusing.add(name)
-    return lambda: storm.nodes.refusing.discard(name)
+    """Let a node refuse every pod; or let one pod of a gang be refused everywhere, while the others land."""
+    refusing = storm.nodes.refusing
+    what = _node(storm, incident)
+    if incident.amount > HALF:
+        gangs = [item for item in storm.workloads if item.order.dialect in (VOLCANO, COSCHEDULING) and item.size > 1]
+        workload = gangs[incident.target % len(gangs)] if gangs else _workload(storm, incident)
+        workload.restarts_whole |= bool(incident.target % 3)
+        what = f"{workload.order.name} {REFUSED_INDEX}"
+        workload.begins_at = min(workload.begins_at, storm.judge.clock())
+    refusing.add(what)
+    if incident.amount == FOR_GOOD:  # and in calm weather, too
+        until = max(STORM_SECONDS + REFUSING_SECONDS - storm.judge.clock(), 0.0)
+        asyncio.get_running_loop().call_later(until, refusing.discard, what)
+        return None
+    return lambda: refusing.discard(what)
 
 
 def _workload(storm: "Storm", incident: Incident) -> Workload:
@@ -188,6 +239,7 @@ def _delete_pods(storm: "Storm", incident: Incident) -> End:
 
 
 def _delete_object(storm: "Storm", incident: Incident) -> End:
+    storm.conduct.queues_excused_until = storm.judge.clock() + GROUP_SECONDS
     _workload(storm, incident).delete_object()
     return None
 
@@ -220,6 +272,7 @@ def _hide_group(storm: "Storm", incident: Incident) -> End:
 def _take_lease(storm: "Storm", incident: Incident) -> End:
     """Delete the lease by hand: for a moment two may believe that they lead."""
     storm.excuse(LEASE_SECONDS)
+    storm.conduct.lease_excused_until = storm.judge.clock() + LEASE_SECONDS
     storm.server.store.delete(LEASE, NAMESPACE, "phalanx")
     return None
 
@@ -243,14 +296,15 @@ def _compact(storm: "Storm", incident: Incident) -> End:
 
 def _restore(storm: "Storm", incident: Incident) -> End:
     storm.excuse(LEASE_SECONDS)
+    storm.conduct.lease_excused_until = storm.judge.clock() + LEASE_SECONDS
     storm.set_back()
     return None
 
 
 ACTIONS: dict[str, Callable[["Storm", Incident], End]] = {
     "kill": _kill, "freeze": _freeze, "stop": _stop, "clock": _clock, "crash at write": _crash_at_write,
-    "strand": _strand,
-    "die": _die, "drain": _drain, "cordon": _cordon, "delete node": _delete_node, "refuse binds": _refuse_binds,
+    "strand": _strand, "cut off": _cut_off, "deaf heir": _deaf_heir,
+    "die": _die, "drain": _drain, "cordon": _cordon, "taint": _taint, "delete node": _delete_node, "refuse binds": _refuse_binds,
     "scale": _scale, "suspend": _suspend, "fail": _fail, "delete pods": _delete_pods, "delete object": _delete_object,
     "remove": _remove, "evict by hand": _evict_by_hand, "priority": _priority, "hide group": _hide_group,
     "take lease": _take_lease, "edit queue": _edit_queue, "reload": _reload, "compact": _compact, "restore": _restore,

@@ -31,7 +31,7 @@ class Judge:
     _members: dict[str, dict[str, Document]] = field(default_factory=dict)
     evictions: dict[str, Eviction] = field(default_factory=dict)
     """Why replicas want pods to go, by uid."""
-    calm_evictions: list[Eviction] = field(default_factory=list)
+    calm_evictions: list[tuple[float, Eviction]] = field(default_factory=list)
     is_calm: bool = False
 
     def say(self, text: str) -> None:
@@ -107,7 +107,7 @@ class Judge:
         for key, eviction in decisions.evictions.items():
             self.say(f"{who} evicts {key}: {eviction.action} for {eviction.preemptor}: {eviction.message}")
             if self.is_calm:
-                self.calm_evictions.append(eviction)
+                self.calm_evictions.append((self.clock(), eviction))
         if decisions.binds:
             self.say(f"{who} binds {', '.join(f'{key}>{node}' for key, node in decisions.binds.items())}")
 

@@ -26,7 +26,7 @@ class Nodes:
         self._seen: dict[str, str] = {}
         self.dead: set[str] = set()
         self.refusing: set[str] = set()
-        """Nodes to which binds are refused."""
+        """Nodes to which binds are refused, and pods: the name of their workload, and their index."""
         store.listen(self._hear)
         store.binding.append(self._judge)
 
@@ -41,8 +41,10 @@ class Nodes:
         return [item["metadata"]["name"] for item in self._store.items(NODE)]
 
     def _judge(self, pod: Document, name: str) -> None:
-        if name in self.refusing:
-            raise ClusterError(f"node {name} refuses pods")
+        meta = pod["metadata"]
+        who = f"{(meta.get('labels') or {}).get('app')} {(meta.get('annotations') or {}).get('storm/index')}"
+        if name in self.refusing or who in self.refusing:
+            raise ClusterError(f"node {name} refuses pod {meta['name']}")
 
     # --- kubelets ------------------------------------------------------------------------------------------------------
 
@@ -129,6 +131,10 @@ class Nodes:
     def cordon(self, name: str) -> None:
         """Let a node take no more pods."""
         self._store.patch(NODE, "", name, {"spec": {"unschedulable": True}})
+
+    def taint(self, name: str) -> None:
+        """Keep a node for others."""
+        self._store.patch(NODE, "", name, {"spec": {"taints": [{"key": "storm/kept", "effect": "NoSchedule"}]}})
 
     def drain(self, name: str) -> None:
         """Cordon a node and evict its pods."""

@@ -14,10 +14,16 @@ CLASSES = {"low": 10, "normal": 100, "high": 1000}
 QUEUES = ("default", "default", "wide", "capped")
 CAPPED_GPUS = 4
 GROUPS = ("scheduling.volcano.sh", "scheduling.x-k8s.io", "scheduling.run.ai")
-ON_REPLICAS = ("kill", "freeze", "stop", "clock", "crash at write", "strand")
-ON_NODES = ("die", "drain", "cordon", "delete node", "refuse binds")
+ON_REPLICAS = ("kill", "freeze", "stop", "clock", "crash at write", "strand", "cut off", "deaf heir")
+ON_NODES = ("die", "drain", "cordon", "taint", "delete node", "refuse binds")
 ON_WORKLOADS = ("scale", "suspend", "fail", "delete pods", "delete object", "remove", "evict by hand", "priority")
 ON_CLUSTER = ("hide group", "take lease", "edit queue", "reload", "compact", "restore")
+
+RESTARTING = 0.3
+"""The share of gangs whose owner makes them anew as a whole."""
+LATENCIES, LAGS = (0.002, 0.02, 0.2), (0.0, 0.05, 0.5)
+LASTING = {"refuse binds": 2.0}
+"""Incidents that last so many times longer than others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,10 @@ class Plan:
     orders: tuple[Order, ...]
     incidents: tuple[Incident, ...]
     profile: str = "phalanx"
+    latency: float = 0.002
+    """Seconds that a request takes each way."""
+    lag: float = 0.0
+    """Seconds by which watches are behind, at most."""
 
     def only(self, kept: frozenset[int]) -> "Plan":
         """Return the same storm with some of its incidents."""
@@ -57,9 +67,12 @@ def plan_of(seed: int, *, seconds: float = STORM_SECONDS) -> Plan:
     """Draw a storm."""
     chance = Random(f"storm {seed}")
     nodes = chance.randint(2, 5)
-    orders = tuple(_order(chance, number, nodes, seconds) for number in range(chance.randint(3, 9)))
+    orders = [_order(chance, number, nodes, seconds) for number in range(chance.randint(3, 9))]
+    orders += [_late_order(chance, len(orders) + number, nodes, seconds) for number in range(chance.randint(0, 3))]
+    orders = [replace(order, restarts_whole=chance.random() < RESTARTING) for order in orders]
     incidents = sorted((_incident(chance, seconds) for _ in range(chance.randint(3, 14))), key=lambda item: item.at)
-    return Plan(seed, chance.randint(1, 3), nodes, orders, tuple(incidents))
+    latency, lag = chance.choice(LATENCIES), chance.choice(LAGS)
+    return Plan(seed, chance.randint(1, 3), nodes, tuple(orders), tuple(incidents), latency=latency, lag=lag)
 
 
 def _order(chance: Random, number: int, nodes: int, seconds: float) -> Order:
@@ -72,12 +85,19 @@ def _order(chance: Random, number: int, nodes: int, seconds: float) -> Order:
     )  # fmt: skip
 
 
+def _late_order(chance: Random, number: int, nodes: int, seconds: float) -> Order:
+    """Return one that comes in calm weather: nothing excuses what happens to it, or for it."""
+    at = round(chance.uniform(1.1, 1.8) * seconds, 1)
+    return replace(_order(chance, number, nodes, seconds), at=at, priority=chance.choice(("high", "high", "normal", "low")))
+
+
 def _incident(chance: Random, seconds: float) -> Incident:
     kinds = (tuple(fault.name.lower() for fault in Fault), ON_REPLICAS, ON_NODES, ON_WORKLOADS, ON_CLUSTER)
     name = chance.choice(chance.choices(kinds, weights=(5, 3, 2, 4, 1))[0])
     is_of_watch = name.upper() in {fault.name for fault in OF_WATCHES}
     amount = chance.choice((0.02, 0.1, 0.3)) if is_of_watch else chance.choice((0.05, 0.3, 0.7, 1.0))
+    longer = LASTING.get(name, 1.0)
     return Incident(
         at=round(chance.uniform(1.0, 0.9 * seconds), 2), name=name, target=chance.randrange(100),
-        seconds=round(chance.choice((0.5, 3.0, 12.0, 30.0)) * chance.uniform(0.5, 1.5), 2), amount=amount,
+        seconds=round(chance.choice((0.5, 3.0, 12.0, 30.0)) * chance.uniform(0.5, 1.5) * longer, 2), amount=amount,
     )  # fmt: skip

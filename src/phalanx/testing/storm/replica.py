@@ -109,11 +109,11 @@ class Replica:
     def _ended(self, process: Process, wire: Wire, task: "asyncio.Task[None]") -> None:
         if wire.is_over:
             return
+        if not task.cancelled() and (problem := task.exception()) is not None:
+            self._around.complain(process.name, f"ended, please report it: {problem!r}")
         if process is self.process:
             process.is_dead = True
             self._hang_up()
-        if not task.cancelled() and (problem := task.exception()) is not None and not process.is_dead:
-            self._around.complain(process.name, f"ended, please report it: {problem!r}")
 
     def _hang_up(self) -> None:
         if self.wire is not None:

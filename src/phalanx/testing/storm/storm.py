@@ -3,18 +3,21 @@
 import asyncio
 import gc
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import inf
 
 from phalanx.config.policies import policy_of_profile
 from phalanx.live.catalogue import connected
 from phalanx.model.kinds import Document
+from phalanx.model.resources import amount_of
 from phalanx.plugins.bindbackoff import shortest_wait
 from phalanx.session.cycle import Profile
 from phalanx.session.decision import Decisions
 from phalanx.sim.virtual_loop import START
 from phalanx.state.snapshot import Snapshot
 from phalanx.testing.storm import incidents
+from phalanx.testing.storm.conduct import GPU, Conduct
 from phalanx.testing.storm.invariants import Rest, Violation
 from phalanx.testing.storm.judge import Judge
 from phalanx.testing.storm.loop import StormLoop
@@ -32,6 +35,7 @@ BETWEEN_BACKUPS_SECONDS = 15.0
 CALM_SECONDS, SILENT_SECONDS = 900.0, 90.0
 """Once faults have stopped: for how long everything may take to find its place, and how long nothing is written then. A gang that
 lost members is healed after a minute, and one that was refused is tried again after five at most."""
+OVERTAKING_SECONDS = 60.0
 FAULTY = "please report it"
 
 
@@ -47,12 +51,15 @@ class Outcome:
     sessions: int = 0
 
 
-def play(plan: Plan) -> Outcome:
-    """Play a storm from its beginning to its end; the same plan gives the same outcome."""
+def play(plan: Plan, *, until: frozenset[str] = frozenset(), at_rest: Callable[[], None] = lambda: None) -> Outcome:
+    """Play a storm from its beginning to its end; the same plan gives the same outcome.
+
+    It ends early when an invariant of `until` is broken. `at_rest` is called before it is judged what was left behind.
+    """
     random.seed(plan.seed)
     try:
         with asyncio.Runner(loop_factory=StormLoop) as runner:
-            return runner.run(Storm(plan).run())
+            return runner.run(Storm(plan, until=until, at_rest=at_rest).run())
     finally:
         gc.unfreeze()  # every process that starts freezes what there is; the next storm begins with nothing
 
@@ -62,12 +69,15 @@ class Storm:
 
     lease = (LEASE_SECONDS, RENEW_SECONDS, RETRY_SECONDS)
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(
+        self, plan: Plan, *, until: frozenset[str] = frozenset(), at_rest: Callable[[], None] = lambda: None
+    ) -> None:  # fmt: skip
         """Begin with nothing; everything is made on the loop."""
-        self.plan = plan
+        self.plan, self._until, self._at_rest = plan, until, at_rest
         self._policy = policy_of_profile(plan.profile)
         self.replicas: list[Replica] = []
         self.workloads: list[Workload] = []
+        self._by_name: dict[str, Workload] = {}
         self.calm_since = 0.0
 
     async def run(self) -> Outcome:
@@ -78,8 +88,13 @@ class Storm:
         await self._storm()
         self._calm()
         await self._quiet()
-        self._judge_rest()
+        if not self._is_over():
+            self._at_rest()
+            self._judge_rest()
         return self._end()
+
+    def _is_over(self) -> bool:
+        return any(violation.invariant in self._until for violation in self.judge.violations)
 
     # --- the beginning ---------------------------------------------------------------------------------------------------
 
@@ -89,12 +104,16 @@ class Storm:
         self.server = Server(lambda: NEW_YEAR + loop.time() - START)
         self.judge = Judge(self.server.store, lambda: loop.time() - START)
         self.server.store.listen(self.judge.hear)
+        limits = {"capped": amount_of(GPU, CAPPED_GPUS)}
+        self.conduct = Conduct(self.judge, lambda: self._by_name, limits)
+        self.server.store.listen(self.conduct.hear)
         self.nodes = Nodes(self.server.store, random.Random(f"nodes {self.plan.seed}"), loop.call_later)
         around = Surroundings(self.server, self._policy, lambda: NEW_YEAR + loop.time() - START, self._complain, self.lease)
         self.replicas = [Replica(around, f"r{number}", f"{self.plan.seed}") for number in range(self.plan.replicas)]
         for replica in self.replicas:
             replica.started = self._started
         self.workloads = [Workload(order, self.server.store, lambda: loop.time() - START) for order in self.plan.orders]
+        self._by_name = {workload.order.name: workload for workload in self.workloads}
         self._objects()
 
     def _objects(self) -> None:
@@ -109,16 +128,21 @@ class Storm:
             self.nodes.add(f"n{number}")
 
     def _started(self, replica: Replica) -> None:
-        live = replica.live
+        live, wire = replica.live, replica.wire
         assert live is not None
+        assert wire is not None
+        wire.be_far(self.plan.latency, self.plan.lag)
 
         def note(snapshot: Snapshot, decisions: Decisions) -> None:
             self.judge.decided(replica.name, decisions)
 
         live.loop.decided.append(note)
+        self.conduct.watch(replica)
 
     def _complain(self, who: str, text: str) -> None:
         self.judge.say(f"{who}: {text}")
+        if text == f"{who} leads":
+            self.conduct.begins_term(who)
         if FAULTY in text:
             self.judge.accuse("failed", f"{who.partition('.')[0]}: {text}")
 
@@ -133,6 +157,13 @@ class Storm:
         """Let nodes hold too much for a while: nobody can call back what is on the wire, nor be in two heads."""
         self.judge.excused_until = max(self.judge.excused_until, self.judge.clock() + seconds)
 
+    def hurry_next(self) -> None:
+        """Let the next one who wants to run something come at once."""
+        now = self.judge.clock()
+        following = min((item for item in self.workloads if item.begins_at > now), key=lambda item: item.begins_at, default=None)
+        if following is not None and following.begins_at < STORM_SECONDS:
+            following.begins_at = now + 2 * STEP_SECONDS
+
     def profile_again(self) -> Profile:
         """Return the configuration, read again."""
         return connected(replace(self._policy))
@@ -141,12 +172,13 @@ class Storm:
         """Let the store be what it was a while ago, as when etcd is restored from a backup."""
         self.server.set_back()
         self.judge.look_anew()
+        self.conduct.look_anew()
         self.nodes.look_anew()
 
     async def _storm(self) -> None:
         self._ends: list[tuple[float, incidents.End]] = []
         todo = list(self.plan.incidents)
-        while self.judge.clock() < STORM_SECONDS:
+        while self.judge.clock() < STORM_SECONDS and not self._is_over():
             now = self.judge.clock()
             while todo and todo[0].at <= now:
                 incident = todo.pop(0)
@@ -163,6 +195,7 @@ class Storm:
         for workload in self.workloads:
             workload.tick()
         self.judge.tick()
+        self.conduct.tick(self.replicas)
 
     def _calm(self) -> None:
         """Let everything that can go wrong stop doing so; what runs goes on running."""
@@ -177,14 +210,17 @@ class Storm:
             replica.start()
             if replica.wire is not None:
                 replica.wire.windows.clear()
-        self.judge.is_calm, self.calm_since = True, self.judge.clock()
+        # Where binds are refused, gangs that come back from their back-off take what was cleared for others.
+        self.judge.is_calm, self.calm_since = not self.nodes.refusing, self.judge.clock()
 
     async def _quiet(self) -> None:
         """Wait until nothing has been written for a while, and nobody waits for a moment that is known."""
-        while self.judge.clock() < self.calm_since + CALM_SECONDS:
+        while self.judge.clock() < self.calm_since + CALM_SECONDS and not self._is_over():
+            for replica in self.replicas:  # one may have been told to stop while it was frozen
+                replica.start()
             self._tick()
             await asyncio.sleep(2 * STEP_SECONDS)
-            if self.judge.clock() - self._last_write() >= SILENT_SECONDS:
+            if self.judge.clock() - self._last_write() >= SILENT_SECONDS and not self.nodes.refusing:
                 pause = shortest_wait(self._rest().decisions)
                 if pause == inf:
                     return
@@ -195,8 +231,9 @@ class Storm:
         return Rest(self.server.store.everything(), connected(self._policy), now, frozenset({SCHEDULER}))
 
     def _last_write(self) -> float:
-        """Return when a replica wrote something last, or when it became calm."""
-        return max((self.calm_since, *(moment - START for moment, _ in self._latest_writes())))
+        """Return when a replica wrote something last, or when it became calm and the last one submitted what he wants to run."""
+        begun = (workload.begins_at for workload in self.workloads)
+        return max((self.calm_since, *begun, *(moment - START for moment, _ in self._latest_writes())))
 
     def _latest_writes(self) -> list[tuple[float, str]]:
         wires = [replica.wire for replica in self.replicas if replica.wire is not None]
@@ -214,11 +251,17 @@ class Storm:
         self._judge_evictions()
 
     def _judge_evictions(self) -> None:
-        bound = {pod["metadata"]["labels"].get("app") for workload in self.workloads for pod in workload.members()}
-        for eviction in self.judge.calm_evictions:
-            name = eviction.preemptor.partition("/")[2]
-            if name and name not in bound and any(item.order.name == name for item in self.workloads):
-                self.judge.accuse("evicted in vain", f"pod {eviction.task.key} for {eviction.preemptor}, which waits")
+        """Whoever had others evicted in calm weather was placed then, unless somebody more important came in between."""
+        for moment, eviction in self.judge.calm_evictions:
+            workload = self._by_name.get(eviction.preemptor.partition("/")[2])
+            if workload is None or self.conduct.was_placed(workload.order.name, moment) or self._is_overtaken(workload, moment):
+                continue
+            self.judge.accuse("evicted in vain", f"pod {eviction.task.key} for {eviction.preemptor}, which waits")
+
+    def _is_overtaken(self, workload: Workload, moment: float) -> bool:
+        rank = CLASSES[workload.order.priority]
+        others = (item for item in self.workloads if CLASSES[item.order.priority] > rank)
+        return any(abs(item.begins_at - moment) < OVERTAKING_SECONDS for item in others)
 
     def _end(self) -> Outcome:
         sent = sum(replica.wire.sent for replica in self.replicas if replica.wire is not None)

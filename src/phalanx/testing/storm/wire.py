@@ -11,11 +11,12 @@ from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from random import Random
 from typing import Any
 
-from phalanx.errors import Busy, ClusterError, Conflict, Gone, Missing, ServerError, Unreachable
-from phalanx.model.kinds import Kind
+from phalanx.errors import Busy, ClusterError, Conflict, Forbidden, Gone, Missing, ServerError, Unreachable
+from phalanx.model.kinds import POD, Document, Kind
 from phalanx.model.watch_event import BOOKMARK
 from phalanx.sim.memory_client import BETWEEN_BOOKMARKS_SECONDS, LEASES, MemoryClient
 from phalanx.store.api_client import Change
@@ -26,6 +27,11 @@ LATEST_SECONDS = 5.0
 """So much later than others a request takes effect."""
 TIMEOUT_SECONDS = 30.0
 """For so long a client waits for an answer."""
+LONGEST_BEHIND_SECONDS = 3.0
+LATE_TWICE, SECOND_TIME_SECONDS = ("bind", "evict"), 10.0
+"""So long after the first time a request may take effect a second time."""
+STORM = "the storm: "
+"""How everything begins that goes wrong on the wire, and that no server said."""
 WATCHED_FOR_SECONDS = 2.0
 """After so long at most a watch looks whether it was stalled or cut."""
 SHORTEST_WAIT_SECONDS = 0.001
@@ -40,6 +46,7 @@ class Fault(Enum):
     LATE = "takes effect late, and is answered late"
     TWICE = "takes effect twice"
     CONFLICT = "is refused because of a conflict"
+    FORBIDDEN = "is a patch or creates something, and is forbidden"
     DISCOVERY = "is a request of the discovery, and fails"
     LEASE = "is about the lease, and fails"
     CUT = "ends a watch"
@@ -51,6 +58,10 @@ class Fault(Enum):
 OF_WATCHES = frozenset({Fault.CUT, Fault.REPEATED, Fault.EXPIRED, Fault.SILENT})
 
 
+ONLY: Mapping[Fault | None, tuple[str, ...]] = {Fault.CONFLICT: ("patch", "replace"), Fault.FORBIDDEN: ("patch", "create")}
+"""Faults that happen to some verbs alone."""
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
     """For a while, a share of the requests of a kind goes wrong."""
@@ -58,6 +69,34 @@ class Window:
     fault: Fault
     share: float
     until: float
+
+
+class Witness:
+    """Sees what a replica sends, and what becomes of it."""
+
+    def sends(self, wire: "Wire", verb: str, about: str) -> None:
+        """A write goes out."""
+
+    def failed(self, wire: "Wire", verb: str, about: str, problem: ClusterError) -> None:
+        """It did not reach the server."""
+
+    def refused(self, wire: "Wire", verb: str, about: str, problem: ClusterError) -> None:
+        """The server refused it."""
+
+    def evicted(self, pod: Document) -> None:
+        """A pod was asked to go."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sending:
+    """How a request travels."""
+
+    fault: Fault | None
+    late: float
+    """Seconds by which it takes effect late."""
+    refused: Callable[[ClusterError], None]
+    """Called with a refusal of the server itself."""
+    is_late_twice: bool
 
 
 class Wire(MemoryClient):
@@ -78,9 +117,17 @@ class Wire(MemoryClient):
         self.stranded_until = 0.0
         """Binds that are sent before then take effect only then."""
         self._between_bookmarks = BETWEEN_BOOKMARKS_SECONDS
+        self.witness, self.identity = Witness(), ""
+        """Who looks at what is sent, and whose connection this is."""
+        self.lag = 0.0
+        """Seconds by which watches are behind, at most."""
         self.faults = 0
         self.is_over = False
         """Nobody looks any more, and nothing is answered."""
+
+    def be_far(self, latency: float, lag: float) -> None:
+        """Let requests take so long each way, and watches be behind."""
+        self._latency, self.lag = latency, lag
 
     def close(self) -> None:
         """Hear nothing any more."""
@@ -107,20 +154,30 @@ class Wire(MemoryClient):
         if is_write:
             self.on_write(verb, about)
         if is_write and not is_lease:
+            self.witness.sends(self, verb, about)
             self.last_write = (asyncio.get_running_loop().time(), f"{verb} {about}")
         if not is_lease:
             self.sent += 1
         fault = self._fault_of(verb, about, is_write=is_write, is_lease=is_lease)
         if fault in (Fault.REFUSED, Fault.DISCOVERY, Fault.LEASE):
+            problem = self._failure()
+            self.witness.failed(self, verb, about, problem)
             await asyncio.sleep(self._latency)
-            raise self._failure()
+            raise problem
         if fault is Fault.CONFLICT:
             await asyncio.sleep(self._latency)
             raise Conflict("the object has been modified; please apply your changes to the latest version and try again")
+        if fault is Fault.FORBIDDEN:
+            no = Forbidden(f"{STORM}{verb} of {about} is forbidden")
+            self.witness.refused(self, verb, about, no)
+            await asyncio.sleep(self._latency)
+            raise no
+        sending = _Sending(fault, self._late(verb, fault), partial(self.witness.refused, self, verb, about), verb in LATE_TWICE)
+        return own(await self._carried(answer, sending))
+
+    def _late(self, verb: str, fault: Fault | None) -> float:
         late = self._chance.uniform(0.0, LATEST_SECONDS) if fault is Fault.LATE else 0.0
-        if verb == "bind":
-            late = max(late, self.stranded_until - asyncio.get_running_loop().time())
-        return own(await self._carried(answer, fault, late))
+        return max(late, self.stranded_until - asyncio.get_running_loop().time()) if verb == "bind" else late
 
     def _fault_of(self, verb: str, about: str, *, is_write: bool, is_lease: bool) -> Fault | None:
         if is_lease:
@@ -129,34 +186,54 @@ class Wire(MemoryClient):
             return self._drawn(Fault.DISCOVERY, Fault.REFUSED, Fault.LATE)
         if not is_write:
             return self._drawn(Fault.REFUSED, Fault.LATE)
-        fault = self._drawn(Fault.REFUSED, Fault.LOST, Fault.LATE, Fault.TWICE, Fault.CONFLICT)
-        return None if fault is Fault.CONFLICT and verb not in ("patch", "replace") else fault
+        fault = self._drawn(Fault.REFUSED, Fault.LOST, Fault.LATE, Fault.TWICE, Fault.CONFLICT, Fault.FORBIDDEN)
+        return fault if verb in ONLY.get(fault, (verb,)) else None
 
     def _failure(self) -> ClusterError:
         kind = self._chance.choice((Unreachable, Unreachable, ServerError, Busy))
-        problem = kind(f"the storm: {kind.__name__}")
+        problem = kind(f"{STORM}{kind.__name__}")
         problem.retry_after = self._chance.choice((0.0, 1.0, 5.0)) if kind is Busy else 0.0
         return problem
 
-    async def _carried(self, answer: Callable[[], Any], fault: Fault | None, late: float) -> Any:  # Any: per request
+    async def evict(self, namespace: str, name: str, *, uid: str = "") -> None:
+        """Delete a pod as far as disruption budgets allow."""
+
+        def act() -> None:
+            pod = self.store.find(POD, namespace, name)
+            self.store.evict(namespace, name, uid=uid)
+            if pod is not None:
+                self.witness.evicted(pod)
+
+        await self._ask("evict", f"pods {name}", act, is_write=True)
+
+    async def _carried(self, answer: Callable[[], Any], sending: "_Sending") -> Any:  # Any: per request
         """Let the server do something, and wait for its answer; both happen whatever becomes of this process."""
         loop = asyncio.get_running_loop()
         told: asyncio.Future[Any] = loop.create_future()
         begun, date = loop.time(), [0.0]
 
+        def again() -> Any:  # Any: see above
+            """Do it once more; what binds or evicts, which pods of other times must not suffer from, a while later."""
+            if not sending.is_late_twice:
+                return answer()
+            loop.call_later(self._chance.uniform(0.0, SECOND_TIME_SECONDS), _try, answer, context=self._outside)
+            return None
+
         def act() -> None:
             date[0] = float(int(self.store.now))
             try:
                 found = answer()
-                if fault is Fault.TWICE:
-                    found = answer()
+                if sending.fault is Fault.TWICE:
+                    found = again()
             except ClusterError as problem:
+                if sending.fault is not Fault.TWICE:
+                    sending.refused(problem)
                 loop.call_later(self._latency, _tell, told, None, problem, context=self._outside)
             else:
-                lost = Unreachable("the connection was reset") if fault is Fault.LOST else None
-                loop.call_later(self._latency + late, _tell, told, found, lost, context=self._outside)
+                lost = Unreachable(f"{STORM}the connection was reset") if sending.fault is Fault.LOST else None
+                loop.call_later(self._latency + sending.late, _tell, told, found, lost, context=self._outside)
 
-        loop.call_later(self._latency + late, act, context=self._outside)
+        loop.call_later(self._latency + sending.late, act, context=self._outside)
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS):
                 found = await told
@@ -185,11 +262,14 @@ class Wire(MemoryClient):
                 await self._spell(watch)
                 if self._server.epoch != epoch:
                     raise Unreachable("the server went away")
+                if self.lag and watch.has_news:
+                    await asyncio.sleep(self._chance.uniform(0.0, self.lag))
                 bell.clear()
                 found = [Change(event.type, own(event.object)) for event in watch.take()]
                 if found:
-                    if self._drawn(Fault.REPEATED):
-                        found = [*latest, *found]
+                    if latest and self._drawn(Fault.REPEATED):
+                        yield latest  # the watch begins anew from an earlier version, and is behind for a while
+                        await asyncio.sleep(self._chance.uniform(0.0, LONGEST_BEHIND_SECONDS))
                     latest, heard = [Change(item.type, own(item.object)) for item in found[-3:]], loop.time()
                     yield found
                 elif loop.time() - heard >= self._between_bookmarks:
@@ -229,6 +309,11 @@ class Wire(MemoryClient):
         if fault is Fault.SILENT:
             until = max(window.until for window in self.windows if window.fault is Fault.SILENT)
             await asyncio.sleep(max(until - asyncio.get_running_loop().time(), 0.0))
+
+
+def _try(answer: Callable[[], Any]) -> None:
+    with suppress(ClusterError):
+        answer()
 
 
 def own(answer: Any) -> Any:  # Any: per request

@@ -36,6 +36,8 @@ class Order:
     """How long it works once all of it runs."""
     at: float
     """When it is submitted."""
+    restarts_whole: bool = False
+    """Its owner makes all of its pods anew when it loses one, as many operators do."""
 
 
 class Workload:
@@ -44,12 +46,15 @@ class Workload:
     def __init__(self, order: Order, store: MemoryStore, clock: Callable[[], float]) -> None:
         """Begin when the order says."""
         self.order, self._store, self._clock = order, store, clock
+        self.begins_at, self.restarts_whole = order.at, order.restarts_whole
         self.size = self.minimum = order.size
         self.is_suspended = self.is_gone = False
         self._number = 0
         self._works_since: float | None = None
         self._done_at: float | None = None
         self.never_ends = False
+        self.changed_at = float("-inf")
+        """When its owner last wanted something else of it."""
 
     # --- what it has ---------------------------------------------------------------------------------------------------
 
@@ -72,7 +77,7 @@ class Workload:
 
     def tick(self) -> None:
         """Do what is due; a refusal of the server is no fault, it is tried again."""
-        if self.is_gone or self._clock() < self.order.at:
+        if self.is_gone or self._clock() < self.begins_at:
             return
         with suppress(ClusterError):
             if self._done_at is not None:
@@ -100,7 +105,8 @@ class Workload:
         """Delete its pods; they are made anew under the same names, or others."""
         for pod in self.pods():
             with suppress(ClusterError):
-                self._store.delete(POD, NAMESPACE, pod["metadata"]["name"])
+                if not _leaves(pod):
+                    self._store.delete(POD, NAMESPACE, pod["metadata"]["name"])
 
     def delete_object(self) -> None:
         """Delete its object alone; it is made anew."""
@@ -110,6 +116,7 @@ class Workload:
     def scale(self, size: int) -> None:
         """Want more or fewer, and need all of them."""
         self.size = self.minimum = size
+        self.changed_at = self._clock()
         if self._object() is not None and self.kind is not None:
             self._store.patch(self.kind, NAMESPACE, self.order.name, {"spec": self._spec()})
 
@@ -131,6 +138,9 @@ class Workload:
         self._store.create({"apiVersion": self.kind.api_version, "kind": self.kind.kind, "metadata": meta, "spec": spec})
 
     def _ensure_pods(self) -> None:
+        if self.restarts_whole and any(_leaves(pod) for pod in self.pods()):
+            self.forget_pods()
+            return
         there: dict[int, Document] = {}
         for pod in self.pods():
             index = int(pod["metadata"]["annotations"][INDEX])

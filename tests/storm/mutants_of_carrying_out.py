@@ -1,0 +1,210 @@
+"""Planted bugs of the cache, binds, evictions, retries, and what is written about gangs."""
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from phalanx.controllers.controller import Bind, Evict
+from phalanx.errors import Busy, ClusterError, Conflict, Forbidden, Missing, ServerError
+from phalanx.explain.cause_key import cause_of_text
+from phalanx.live import api_port, outbox
+from phalanx.live.api_port import ApiPort
+from phalanx.live.outbox import Job, Outbox, Rank
+from phalanx.model.task import Task
+from phalanx.model.task_status import Status
+from phalanx.model.watch_event import WatchEvent
+from phalanx.plugins.bindbackoff import BindBackoffPlugin
+from phalanx.scheduling import pod_conditions, status_writer
+from phalanx.scheduling.binding import Binding, Round
+from phalanx.scheduling.cache import AssumedPod, SchedulerCache, Urgency
+from phalanx.scheduling.eviction import Evictor
+from phalanx.scheduling.pod_conditions import PodConditions
+from phalanx.scheduling.status_writer import StatusWriter
+from phalanx.session.decision import Eviction
+from phalanx.state.verdict import YES
+from tests.storm.mutants import planted
+
+WAITS = ("could start", "no reason", "untrue status", "half-started", "not at rest", "evicted in vain")
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    return None
+
+
+# --- the cache -----------------------------------------------------------------------------------------------------------
+
+
+@planted("assume forgotten", breaks=("over-commitment", "queue limit"))
+def _assume_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """Sessions see pods that were sent to a node where they were, until the watch reports them."""
+    patch.setattr(SchedulerCache, "assume", _nothing)
+
+
+@planted("refused pods stay assumed", breaks=WAITS, needs=("refuse binds", "refused", "late", "delete node"))
+def _never_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """A pod whose bind was refused is assumed on its node for ever."""
+    patch.setattr(SchedulerCache, "forget", _nothing)
+
+
+@planted("assumption outlives its pod", breaks=(*WAITS, "over-commitment"))
+def _assumption_outlives_pod(patch: pytest.MonkeyPatch) -> None:
+    """A pod that was made anew under the same name is assumed where the old one was sent."""
+
+    def fits(self: AssumedPod, task: Task) -> bool:
+        return task.status is Status.PENDING if self.status is Status.BINDING else task.status is not Status.RELEASING
+
+    def notice(self: SchedulerCache, event: WatchEvent) -> Urgency:
+        self._enter(event)
+        return Urgency.SOON
+
+    patch.setattr(AssumedPod, "fits", fits)
+    patch.setattr(SchedulerCache, "_notice_pod", notice)
+
+
+# --- binds and evictions -------------------------------------------------------------------------------------------------
+
+
+@planted("roll-back removed", breaks="half-started", needs=("refuse binds", "delete node"))
+def _no_roll_back(patch: pytest.MonkeyPatch) -> None:
+    """What has landed of a gang stays, although another bind of it was refused."""
+    patch.setattr(Binding, "_take_back", _nothing)
+
+
+@planted("judged too early", breaks=("half-started", "killed a healthy gang"), needs=("refuse binds",))
+def _judged_too_early(patch: pytest.MonkeyPatch) -> None:
+    """A gang is rolled back at its first refusal; what lands after that stays."""
+    note = Binding._note_refusal
+
+    def noted(self: Binding, current: Round, task: Task, node: str, problem: ClusterError) -> None:
+        note(self, current, task, node, problem)
+        if current.refused:
+            self._conclude(current)
+            current.refused.clear()
+
+    patch.setattr(Binding, "_note_refusal", noted)
+
+
+@planted("lost answer taken for a refusal", breaks=("killed a healthy gang", "no back-off", *WAITS), needs=("lost",))
+def _lost_is_refused(patch: pytest.MonkeyPatch) -> None:
+    """A bind that took effect, and whose answer was lost, counts as refused when it is sent again."""
+    patch.setattr(api_port, "is_bound_to", lambda refusal, node: False)
+
+
+@planted("bind without uid", breaks="never decided", needs=("twice", "late", "refused", "cut off"))
+def _bind_without_uid(patch: pytest.MonkeyPatch) -> None:
+    """A bind goes to whatever pod has the name by now."""
+
+    async def bind(self: ApiPort, write: Bind) -> None:
+        try:
+            await self._client.bind(write.namespace, write.name, write.node, annotations=write.annotations)
+        except Conflict as refusal:
+            if not api_port.is_bound_to(refusal, write.node):
+                raise
+
+    patch.setattr(ApiPort, "_bind", bind)
+
+
+@planted("eviction without uid", breaks="never decided", needs=("twice", "late", "refused", "cut off"))
+def _evict_without_uid(patch: pytest.MonkeyPatch) -> None:
+    """An eviction goes to whatever pod has the name by now."""
+
+    async def evict(self: ApiPort, write: Evict) -> None:
+        with suppress(Missing):
+            await self._client.evict(write.namespace, write.name)
+
+    patch.setattr(ApiPort, "_evict", evict)
+
+
+@planted("refused evictions stay assumed", breaks=(*WAITS, "over-commitment"), needs=("refused", "late", "delete pods"))
+def _refused_evictions_stay(patch: pytest.MonkeyPatch) -> None:
+    """A victim that was not evicted is taken for leaving."""
+
+    def answered(self: Evictor, eviction: Eviction, pod: Any, problem: ClusterError | None) -> None:
+        return None
+
+    patch.setattr(Evictor, "_answered", answered)
+
+
+# --- retries -------------------------------------------------------------------------------------------------------------
+
+
+@planted("retries removed", breaks=(*WAITS, "killed a healthy gang"), needs=("refused", "cut off", "lost", "late"))
+def _no_retries(patch: pytest.MonkeyPatch) -> None:
+    """What the server could not take is not sent again."""
+    patch.setattr(outbox, "_may_pass", lambda problem, job: False)
+
+
+@planted("V6: 500 taken for a refusal", breaks="killed a healthy gang", needs=("refused", "cut off"))
+def _failure_is_refusal(patch: pytest.MonkeyPatch) -> None:
+    """A bind or an eviction that the server fails at once counts as refused."""
+    may_pass = outbox._may_pass
+
+    def gives_up(problem: ClusterError, job: Job) -> bool:
+        is_urgent = job.rank <= Rank.EVICT and isinstance(problem, Busy | ServerError)
+        return not is_urgent and may_pass(problem, job)
+
+    patch.setattr(outbox, "_may_pass", gives_up)
+
+
+@planted("V8: Retry-After ignored", breaks="in haste", needs=("refused", "cut off"))
+def _in_haste(patch: pytest.MonkeyPatch) -> None:
+    """A server that asks to wait is asked again when we like."""
+    later = Outbox._later
+
+    def hasty(self: Outbox, place: Any, job: Job, problem: ClusterError) -> None:
+        problem.retry_after = 0.0
+        later(self, place, job, problem)
+
+    patch.setattr(Outbox, "_later", hasty)
+
+
+@planted("forbidden is tried again", breaks="no back-off", needs=("forbidden",))
+def _forbidden_again(patch: pytest.MonkeyPatch) -> None:
+    """What we have no right to is tried each second."""
+    may_pass = outbox._may_pass
+
+    def tries(problem: ClusterError, job: Job) -> bool:
+        job.attempts = min(job.attempts, 4) if isinstance(problem, Forbidden) else job.attempts
+        return isinstance(problem, Forbidden) or may_pass(problem, job)
+
+    patch.setattr(outbox, "_may_pass", tries)
+
+
+@planted("back-off removed", breaks=("no back-off", "not at rest"), needs=("refuse binds",))
+def _no_back_off(patch: pytest.MonkeyPatch) -> None:
+    """A gang whose binds were refused is tried again at once."""
+    patch.setattr(BindBackoffPlugin, "gang_valid", lambda self, session, gang: YES)
+
+
+@planted("V7: back-off on pods alone", breaks=("no back-off", "not at rest"), needs=("refuse binds",))
+def _forgetful_group(patch: pytest.MonkeyPatch) -> None:
+    """Only pods remember refused binds, and the roll-back deletes them."""
+    patch.setattr(Binding, "_remember_in_group", _nothing)
+
+
+# --- what is written about gangs -----------------------------------------------------------------------------------------
+
+
+@planted("V5: status noted before it is written", breaks="untrue status", needs=("refused", "cut off", "conflict", "forbidden"))
+def _noted_too_early(patch: pytest.MonkeyPatch) -> None:
+    """A status that was refused counts as written."""
+    patch.setattr(StatusWriter, "answered", lambda self, write, problem: False)
+
+
+@planted("condition noted before it is written", breaks="no reason", needs=("refused", "cut off", "conflict", "forbidden"))
+def _condition_noted_too_early(patch: pytest.MonkeyPatch) -> None:
+    """A condition of a pod that was refused counts as written."""
+    patch.setattr(PodConditions, "answered", lambda self, uid, problem: False)
+
+
+@planted("V8: untried pods say nothing", breaks="no reason")
+def _untried_say_nothing(patch: pytest.MonkeyPatch) -> None:
+    """Of a gang only the first pod without a place says why it waits."""
+    patch.setattr(pod_conditions, "_of_gang", lambda outcome, snapshot: ("", cause_of_text("")))
+
+
+@planted("preemptor not nominated", breaks="evicted in vain")
+def _not_nominated(patch: pytest.MonkeyPatch) -> None:
+    """Room that was made for a gang is anybody's."""
+    patch.setattr(status_writer, "_nominations", lambda snapshot, outcome: iter(()))

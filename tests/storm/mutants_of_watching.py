@@ -1,0 +1,97 @@
+"""Planted bugs of the mirror, its reflectors, and the discovery."""
+
+from collections.abc import Iterable
+from itertools import count
+from typing import Any
+
+import pytest
+
+from phalanx.errors import ClusterError, Gone
+from phalanx.model.kinds import Kind
+from phalanx.model.watch_event import DELETED
+from phalanx.store.api_client import ApiClient, Change
+from phalanx.store.kube import discovery, mirror
+from phalanx.store.kube.mirror import Mirror
+from phalanx.store.kube.reflector import Reflector
+from tests.storm.mutants import planted
+
+STALE = (
+    "could start", "over-commitment", "no reason", "untrue status", "half-started", "not at rest", "failed", "unfit node",
+    "evicted in vain", "queue limit", "killed a healthy gang",
+)  # fmt: skip
+"""What comes of deciding on a picture that is not true."""
+EVERY = 7
+
+
+@planted("watch event lost", breaks=STALE)
+def _event_lost(patch: pytest.MonkeyPatch) -> None:
+    """Every seventh event of watches gets lost."""
+    on_change, numbers = Reflector._on_change, count(1)
+
+    def lossy(self: Reflector, change: Change) -> None:
+        if next(numbers) % EVERY:
+            on_change(self, change)
+
+    patch.setattr(Reflector, "_on_change", lossy)
+
+
+@planted("deletions ignored", breaks=STALE)
+def _deletions_ignored(patch: pytest.MonkeyPatch) -> None:
+    """What is deleted stays in the mirror."""
+    on_change = Reflector._on_change
+
+    def deaf(self: Reflector, change: Change) -> None:
+        if change.type == DELETED:
+            self._version = change.object["metadata"]["resourceVersion"]
+        else:
+            on_change(self, change)
+
+    patch.setattr(Reflector, "_on_change", deaf)
+
+
+@planted("Gone without a list", breaks=STALE, needs=("expired", "compact", "silent", "cut"))
+def _gone_without_list(patch: pytest.MonkeyPatch) -> None:
+    """After 410 Gone a reflector watches on from now, and misses what was in between."""
+    watch = Reflector._watch
+
+    async def watched(self: Reflector) -> None:
+        try:
+            await watch(self)
+        except Gone:
+            self._version = (await self._client.list(self.kind, self._namespace, fields=self._fields)).version
+
+    patch.setattr(Reflector, "_watch", watched)
+
+
+@planted("older versions win", breaks=(*STALE, "bound twice"), needs=("repeated", "late", "twice", "expired", "compact"))
+def _older_versions_win(patch: pytest.MonkeyPatch) -> None:
+    """An event from before the version that is known takes the object back in time."""
+    patch.setattr(mirror, "_is_newer", lambda before, document, *, is_last_word: False)
+
+
+@planted("lists keep what is gone", breaks=STALE, needs=("expired", "compact", "silent", "cut", "kill", "stop", "freeze"))
+def _lists_keep(patch: pytest.MonkeyPatch) -> None:
+    """A new list adds and changes objects, and removes none."""
+
+    def replace(self: Mirror, kind: Kind, documents: Iterable[dict[str, Any]], **others: Any) -> None:
+        for document in documents:
+            self._put_listed(kind, document, is_last_word=False)
+
+    patch.setattr(Mirror, "replace", replace)
+
+
+@planted("re-listed objects ignored", breaks=STALE, needs=("hide group",))
+def _relisted_ignored(patch: pytest.MonkeyPatch) -> None:
+    """Objects of a kind that was not served for a while are taken for deleted for ever."""
+    patch.setattr(Mirror, "_put_listed", lambda self, kind, document, *, is_last_word: self.put(kind, document))
+
+
+@planted("V1: silent group not served", breaks=STALE, needs=("discovery", "refused"))
+def _silent_not_served(patch: pytest.MonkeyPatch) -> None:
+    """A group whose discovery fails once is taken for not served, and its objects for deleted."""
+
+    async def nothing(client: ApiClient, problem: ClusterError) -> frozenset[str]:
+        return frozenset()
+
+    patch.setattr(discovery, "_unanswered", nothing)
+    patch.setattr(Mirror, "_put_listed", lambda self, kind, document, *, is_last_word: self.put(kind, document))

@@ -1,0 +1,57 @@
+"""Storms hold, are the same each time, get shorter when they fail, and find planted bugs."""
+
+import pytest
+
+from phalanx.testing.storm.plan import Plan, plan_of
+from phalanx.testing.storm.shrink import shrunk
+from phalanx.testing.storm.storm import Outcome, play
+from tests.storm.mutants import everything
+from tests.storm.planted import breaks, play_planted
+from tests.storm.seeds import Finding, findings
+
+KNOWN = {"gang minimum ignored": 2, "leaving pods count as gone": 2, "sessions without the lease": 3, "watch event lost": 2}
+"""Planted bugs, each with a seed that finds it; `make planted` looks for all of them."""
+
+
+@pytest.mark.parametrize("seed", range(1, 13))
+def test_nothing_is_broken_in_a_storm(seed: int) -> None:
+    outcome = play(plan_of(seed))
+    assert outcome.violations == (), "\n".join(outcome.lines)
+    assert outcome.sessions
+
+
+def test_the_same_seed_gives_the_same_storm() -> None:
+    plan = plan_of(5)
+    assert plan == plan_of(5)
+    assert play(plan).lines == play(plan).lines
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_planted_bug_is_found(name: str) -> None:
+    mutant = everything()[name]
+    assert breaks(mutant, play_planted(mutant, plan_of(KNOWN[name])))
+
+
+def test_a_storm_that_fails_is_shortened() -> None:
+    mutant, whole = everything()["sessions without the lease"], plan_of(KNOWN["sessions without the lease"])
+
+    def planted(plan: Plan) -> Outcome:
+        return play_planted(mutant, plan)
+
+    shortest, kept = shrunk(planted(whole), play=planted)
+    assert breaks(mutant, shortest)
+    assert len(kept) == len(shortest.plan.incidents) < len(whole.incidents)
+
+
+def test_there_are_bugs_enough_to_plant() -> None:
+    assert len(everything()) >= 25
+    assert all(mutant.mechanism for mutant in everything().values())
+    assert {f"V{number}" for number in range(1, 9)} <= {name.partition(":")[0] for name in everything()}
+
+
+@pytest.mark.parametrize("finding", findings(), ids=lambda finding: finding.found)
+def test_what_a_storm_found_is_mended(finding: Finding) -> None:
+    outcome = play(finding.plan)
+    assert outcome.violations == (), "\n".join(outcome.lines)
+    mutant = everything()[finding.before]
+    assert breaks(mutant, play_planted(mutant, finding.plan)), "the storm does not tell the code from what it was before"
