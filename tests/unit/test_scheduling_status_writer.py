@@ -116,3 +116,17 @@ def test_pods_that_said_their_gang_is_quarantined_are_forgotten_when_they_are_go
     scene.writer._said = {f"default/gone-{number}": TAKES_PART for number in range(2 * MOST_GONE)}
     scene.writes()
     assert scene.writer._said == {}
+
+
+def test_a_nomination_that_the_server_refused_is_written_again_after_a_pause_that_doubles() -> None:
+    scene, moments = Scene(), list[int]()
+    pod = build.pod("train-0", group="train", cpu=1)
+    scene.put({**pod, "status": {"phase": "Pending", "nominatedNodeName": "gone"}})
+    for second in range(20):
+        scene.now = NOW + second
+        snapshot = scene.cluster.snapshot(scene.now)
+        for write in scene.writer.writes(snapshot, run_cycle(snapshot, POLICY, CATALOGUE)):
+            if isinstance(write, Patch) and "nominatedNodeName" in str(write):
+                moments.append(second)
+                assert scene.writer.answered(write, ClusterError("pods/status is forbidden"))
+    assert moments == [0, 1, 3, 7, 15]

@@ -194,7 +194,7 @@ async def _run(asked: RunOptions) -> None:
 
     from phalanx.config.reference import in_full
     from phalanx.live.app import Live
-    from phalanx.live.logs import logger_of, start_logging
+    from phalanx.live.logs import logger_of, logging_started
     from phalanx.live.operations import Operations
     from phalanx.store.kube.connect import access
 
@@ -202,14 +202,14 @@ async def _run(asked: RunOptions) -> None:
     reach = access(asked.kubeconfig or "", asked.context or "")
     client = reach.client(is_frugal=True)
     address = asked.address(client)
-    start_logging(asked.verbosity, asked.log_format)
     is_over = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, is_over.set)
     logger = logger_of("run")
-    async with client:
-        live = Live(client, _setup(asked, source), report=lambda text: logger.log(logging.WARNING, "%s", text))
-        await Operations(live, config=source, describe=in_full, traced_gangs=asked.gangs).run(address, is_over)
+    with logging_started(asked.verbosity, asked.log_format):
+        async with client:
+            live = Live(client, _setup(asked, source), report=lambda text: logger.log(logging.WARNING, "%s", text))
+            await Operations(live, config=source, describe=in_full, traced_gangs=asked.gangs).run(address, is_over)
 
 
 def _config_source(asked: RunOptions) -> "ConfigSource | None":

@@ -58,13 +58,13 @@ def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click rea
 
     from phalanx.cli.failures import TRACED_FROM, verbosity_typed
     from phalanx.cli.held_files import held
-    from phalanx.live.logs import start_logging
+    from phalanx.live.logs import logging_started
 
     asked = UpOptions(**options)
     asked.refuse_clashes()
-    if (verbosity := verbosity_typed(ctx.find_root().obj)) >= TRACED_FROM:
-        start_logging(verbosity)
-    with held(Path(asked.state)) if asked.state else nullcontext():
+    verbosity = verbosity_typed(ctx.find_root().obj)
+    logging = logging_started(verbosity) if verbosity >= TRACED_FROM else nullcontext()
+    with logging, held(Path(asked.state)) if asked.state else nullcontext():
         asyncio.run(_run(asked))
 
 

@@ -10,7 +10,8 @@ as text behind the sentence where the sentence does not say it anyway.
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal, TextIO
@@ -76,6 +77,16 @@ def stop_logging(handler: logging.Handler) -> None:
     """Undo `start_logging`."""
     logging.getLogger().removeHandler(handler)
     logging.getLogger(ROOT).setLevel(logging.NOTSET)
+
+
+@contextmanager
+def logging_started(verbosity: int = 0, form: Form = "text") -> Iterator[None]:
+    """Write logs to stderr for as long as something lasts."""
+    handler = start_logging(verbosity, form)
+    try:
+        yield
+    finally:
+        stop_logging(handler)
 
 
 class _Text(logging.Formatter):

@@ -61,7 +61,8 @@ def _due(outcome: Outcome, state: TaskState, snapshot: Snapshot) -> _Said:
 
 def _of_gang(outcome: Outcome, snapshot: Snapshot) -> tuple[str, CauseKey]:
     conditions = group_status(snapshot, outcome).conditions
-    own = next((item.message for item in conditions if item.type in WAITING and item.message), "")
+    has_own = not outcome.state.verdicts  # what a plugin refuses to the gang as a whole, the words of some dialects leave out
+    own = next((item.message for item in conditions if item.type in WAITING and item.message and has_own), "")
     return own or why(outcome, snapshot), cause_of(outcome, snapshot)
 
 

@@ -75,7 +75,8 @@ class StatusWriter:
         self._view, self._failed = view, failed
         self._written: dict[str, _Written] = {}
         """By the uid of the gang; what was refused or overwritten since is not in it."""
-        self._refusals = Refusals()
+        self._refusals, self._pod_refusals = Refusals(), Refusals()
+        """Of statuses by the uid of the gang, and of what pods are told by their keys."""
         self._places: dict[Spot, tuple[str, Document]] = {}
         """Whose status an object holds, and what was last written there."""
         self._said: dict[str, Condition] = {}
@@ -94,7 +95,11 @@ class StatusWriter:
         self._drop_gone(snapshot)
         for outcome in decisions.outcomes:
             try:
-                found = [*self._group(snapshot, outcome), *_nominations(snapshot, outcome), *_stamps(outcome.state.gang, decisions)]
+                found = [
+                    *self._group(snapshot, outcome),
+                    *self._nominations(snapshot, outcome),
+                    *_stamps(outcome.state.gang, decisions),
+                ]
             except Exception as problem:  # the other gangs get theirs
                 self._failed(problem)
             else:
@@ -110,11 +115,12 @@ class StatusWriter:
         self._places = {spot: found for spot, found in self._places.items() if found[0] in there}
         self._said = {key: text for key, text in self._said.items() if self._view.find(POD, *split_key(key)) is not None}
         self._refusals.keep(there)
+        self._pod_refusals.keep({task.key for key in snapshot.gangs for task in snapshot.members_of(key).values()})
         self._most = 2 * self._size() + MOST_GONE
 
     def _size(self) -> int:
         """Return the size of the largest memory; where writes are refused that is not the one of what was written."""
-        return max(len(self._written), len(self._places), len(self._said), len(self._refusals))
+        return max(len(self._written), len(self._places), len(self._said), len(self._refusals), len(self._pod_refusals))
 
     def _without_effect(self, snapshot: Snapshot, decisions: Decisions) -> Iterator[RecordEvent]:
         """Record once what has no effect in a group."""
@@ -128,12 +134,14 @@ class StatusWriter:
     def forget(self) -> None:
         """Know nothing of what was written before: somebody else may have written since."""
         self._written, self._said, self._noted, self._places = {}, {}, {}, {}
-        self._refusals = Refusals()
+        self._refusals, self._pod_refusals = Refusals(), Refusals()
 
     def answered(self, write: Patch | RecordEvent, problem: ClusterError | None) -> bool:
         """Hear what became of a write; tell whether it has to be made again, a while later."""
         if not isinstance(write, Patch):
             return False
+        if write.kind is POD:
+            return self._pod_answered(f"{write.namespace}/{write.name}", problem)
         uid, _ = self._places.get(_spot(write), ("", {}))
         if problem is None:
             self._refusals.clear(uid)
@@ -142,6 +150,14 @@ class StatusWriter:
             return False
         self._refusals.note(uid, self._view.now, at_least=problem.retry_after)
         return True
+
+    def _pod_answered(self, key: str, problem: ClusterError | None) -> bool:
+        if problem is None:
+            self._pod_refusals.clear(key)
+        else:
+            self._said.pop(key, None)
+            self._pod_refusals.note(key, self._view.now, at_least=problem.retry_after)
+        return problem is not None
 
     def noticed(self, event: WatchEvent) -> bool:
         """Hear of a change; tell whether somebody has overwritten what was written, which has to be made again."""
@@ -182,12 +198,27 @@ class StatusWriter:
             if found is not None and found.message not in _messages(gang, before):
                 yield from _recorded(self._view.find(item.kind, *place), found)
 
+    def _nominations(self, snapshot: Snapshot, outcome: Outcome) -> Iterator[Patch]:
+        for state in outcome.state.tasks:
+            task = state.task
+            node = snapshot.nodes.names[state.node] if state.status is Status.PIPELINED else ""
+            is_news = task.status is Status.PENDING and state.status is not Status.BINDING and node != task.nominated_node
+            if is_news and self._may_write_pod(task.key, outcome.now):
+                yield Patch(POD, *split_key(task.key), {"status": {"nominatedNodeName": node or None}}, is_status=True)
+
+    def _may_write_pod(self, key: str, now: float) -> bool:
+        """Tell whether a pod may be written to, after what was refused before."""
+        until = self._pod_refusals.until(key, now)
+        if until > now:
+            self.due = min(until, self.due or until)
+        return until <= now
+
     def _on_pods(self, outcome: Outcome, found: Condition | None) -> Iterator[Patch | RecordEvent]:
         """Let the pods that make a gang say that it is quarantined, or not any more."""
         now = found or TAKES_PART
         for task in (state.task for state in outcome.state.tasks if state.task.status is Status.PENDING):
             before = self._said.get(task.key, TAKES_PART)
-            if before == now:
+            if before == now or not self._may_write_pod(task.key, outcome.now):
                 continue
             self._said[task.key] = now
             pod = self._view.find(POD, *split_key(task.key))
@@ -206,14 +237,6 @@ def _recorded(about: Document | None, found: Condition | None) -> Iterator[Patch
     """Record that a gang is quarantined; simulations name those that wait at the end with the same reason."""
     if about is not None and found is not None:
         yield RecordEvent(about, QUARANTINED, found.message, is_warning=True, is_expected=True)
-
-
-def _nominations(snapshot: Snapshot, outcome: Outcome) -> Iterator[Patch | RecordEvent]:
-    for state in outcome.state.tasks:
-        task = state.task
-        node = snapshot.nodes.names[state.node] if state.status is Status.PIPELINED else ""
-        if task.status is Status.PENDING and state.status is not Status.BINDING and node != task.nominated_node:
-            yield Patch(POD, *split_key(task.key), {"status": {"nominatedNodeName": node or None}}, is_status=True)
 
 
 def _stamps(gang: Gang, decisions: Decisions) -> Iterator[Patch | RecordEvent]:

@@ -119,11 +119,8 @@ def _load(store: MemoryStore, documents: Iterable[Document]) -> None:
     for document in sorted(documents, key=lambda item: bool(item["kind"] != "Namespace")):
         kind = _known(document)
         if kind in CLUSTER_WIDE and store.find(kind, "", document["metadata"]["name"]) is not None:
-            store.restore(
-                [{**document, "metadata": {"uid": f"{kind.plural}-{document['metadata']['name']}", **document["metadata"]}}],
-                version=0,
-                numbers=0,
-            )
+            own = {"uid": f"{kind.plural}-{document['metadata']['name']}", "resourceVersion": "1"}
+            store.restore([{**document, "metadata": {**own, **document["metadata"]}}], version=0, numbers=0)
             continue
         with suppress(ClusterError):  # the same object again
             store.load(document)

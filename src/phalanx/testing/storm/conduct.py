@@ -171,7 +171,7 @@ class Conduct(Witness):
     def refused(self, wire: Wire, verb: str, about: str, problem: ClusterError) -> None:
         """The server said no."""
         now = self._clock()
-        if isinstance(problem, Forbidden) and not about.startswith("pods "):  # nominations are still sent in every session
+        if isinstance(problem, Forbidden):
             times = self._forbidden[wire.identity, verb, about]
             times[:] = [*(moment for moment in times if now - moment < FORBIDDEN_SECONDS), now]
             if len(times) > MOST_FORBIDDEN:
