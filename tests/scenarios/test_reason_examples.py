@@ -39,6 +39,7 @@ NOT_IN_SITUATIONS = {
     "Protected",
     "QueueDepth",
     "QueueNotLeaf",
+    "RolledBack",
     "SchedulerFault",
     "Stale",
     "TierMissing",

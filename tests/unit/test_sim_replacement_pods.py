@@ -50,3 +50,14 @@ def test_somebody_else_may_be_quicker() -> None:
     other = store.create(fresh(build.pod("x")))
     time.advance(1010)
     assert [pod["metadata"]["uid"] for pod in store.items(POD)] == [other["metadata"]["uid"]]
+
+
+def test_nobody_comes_back_to_a_namespace_that_is_going() -> None:
+    store, time = worlds.store()
+    comebacks = ReplacementPods(store, time, Settings(restart_after=5), lambda pod: False)
+    going = {"name": "old", "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["kubernetes"]}
+    store.load({"apiVersion": "v1", "kind": "Namespace", "metadata": going})
+    comebacks.expect(store.load(build.pod("old/x"))["metadata"]["uid"])
+    store.delete(POD, "old", "x", grace=0)
+    time.advance(1010)
+    assert store.items(POD) == []

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from phalanx.dialects.fresh_pods import fresh
 from phalanx.dialects.group_references import with_group_name
-from phalanx.errors import Exists, Missing
+from phalanx.errors import Exists, Forbidden, Missing
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document
 from phalanx.model.watch_event import DELETED, WatchEvent
 from phalanx.sim.settings import Settings
@@ -45,5 +45,5 @@ class ReplacementPods:
     def _create(self, pod: Document) -> None:
         try:
             self._store.create(fresh(pod))
-        except (Exists, Missing):
-            return  # somebody else was quicker, or its namespace is gone
+        except (Exists, Missing, Forbidden):
+            return  # somebody else was quicker, or its namespace is gone or going
