@@ -199,7 +199,7 @@ class MemoryStore:
         namespace = meta.get("namespace", "") or ("default" if kind.is_namespaced else "")
         if kind.is_namespaced and self.find(NAMESPACE, "", namespace) is None:
             self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
-        return self._add(kind, {**document, "metadata": meta})
+        return self._add(kind, {**document, "metadata": meta}, is_loaded=True)
 
     def restore(self, documents: Iterable[Document], *, version: int, numbers: int) -> None:
         """Go on from the objects, the version and the number of uids of another run; listeners get every object."""
@@ -311,13 +311,13 @@ class MemoryStore:
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
-    def _add(self, kind: Kind, document: Document) -> Document:
+    def _add(self, kind: Kind, document: Document, *, is_loaded: bool = False) -> Document:
         meta = document["metadata"]
         if not meta.get("name"):
             raise Invalid(f"{kind.kind}: metadata.name: Required value: name or generateName is required")
         namespace, name = _place(kind, document)
         if kind.is_namespaced:
-            self._check_namespace(kind, namespace, name)
+            self._check_namespace(kind, namespace, name, is_loaded=is_loaded)
             document = {**document, "metadata": {**meta, "namespace": namespace}}
         old = self.find(kind, namespace, name)
         if old is not None:
@@ -328,11 +328,12 @@ class MemoryStore:
     def _namespace_of(self, kind: Kind, document: Document) -> Document | None:
         return self.find(NAMESPACE, "", _place(kind, document)[0]) if kind.is_namespaced else None
 
-    def _check_namespace(self, kind: Kind, namespace: str, name: str) -> None:
+    def _check_namespace(self, kind: Kind, namespace: str, name: str, *, is_loaded: bool) -> None:
+        """Refuse a namespace that does not exist, or nothing new is made in; what was there before it began to go is there."""
         found = self.find(NAMESPACE, "", namespace)
         if found is None:
             raise Missing(f'namespaces "{namespace}" not found', kind="namespaces", name=namespace)
-        if "deletionTimestamp" in found["metadata"]:
+        if "deletionTimestamp" in found["metadata"] and not is_loaded:
             text = f"unable to create new content in namespace {namespace} because it is being terminated"
             raise Forbidden(f'{kind.resource} "{name}" is forbidden: {text}', kind=kind.plural, name=name)
 
