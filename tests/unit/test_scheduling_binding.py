@@ -81,3 +81,11 @@ def test_a_refused_member_without_requests_takes_its_gang_back_unless_it_counts_
     gang = [build.pod_group("train", min_member=2), build.pod("train-0", group="train"), build.pod("train-1", group="train", cpu=1)]
     scene = played(lambda server: server.refusals.append(Forbidden("not today")), gang, counts_unplaced=counts_unplaced)
     assert scene.statuses() == {"train-0": Status.PENDING, "train-1": other}
+
+
+def test_a_pod_that_has_another_node_already_is_no_reason_to_take_its_gang_back() -> None:
+    """A bind of an earlier term landed late, and no watch has told of it yet."""
+    scene = played(lambda server: server.store.bind("default", "train-0", "n9"))
+    left = {item["metadata"]["name"]: item["spec"].get("nodeName") for item in scene.server.store.items(POD)}
+    assert left == {"train-0": "n9", "train-1": "n0"}
+    assert all("deletionTimestamp" not in item["metadata"] for item in scene.server.store.items(POD))

@@ -39,8 +39,9 @@ BINDING_ERROR = "BindingError"
 FORGOTTEN_SECONDS = 1800.0
 """After so long without another failure a group has forgotten the last one."""
 OTHER_UID = "Precondition failed: UID"
-GONE = ("is being deleted", "not found", OTHER_UID)
-"""What a refusal says when the pod is no more, or another one of its name is there; its gang gets another one."""
+ELSEWHERE = "is already assigned to node"
+GONE = ("is being deleted", "not found", OTHER_UID, ELSEWHERE)
+"""What a refusal says when the pod is no more, another one of its name is there, or it has a node already; no node refused it."""
 
 
 @dataclass(slots=True)

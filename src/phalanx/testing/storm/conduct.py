@@ -99,8 +99,9 @@ class Conduct(Witness):
         live.loop.binding.rolled_back.append(lambda task, text: self._rolled_back(who, task, text))
 
     def begins_term(self, who: str) -> None:
-        """A process begins to lead: what it decided before is void."""
+        """A process begins to lead: what it decided before is void, and with it what the server asked of that."""
         self._terms[who] += 1
+        self._not_before = {key: moment for key, moment in self._not_before.items() if key[0] != who}
 
     def _decide(self, who: str, live: Live, decisions: Decisions) -> None:
         state = live.cache.cluster.state
