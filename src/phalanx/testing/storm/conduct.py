@@ -253,6 +253,8 @@ class Conduct(Witness):
 
     def look_anew(self) -> None:
         """Take the store as it is: it was set back."""
+        closed = {item["metadata"]["name"] for item in self._store.items(NODE) if _is_unfit(item)}
+        self._unfit = {name: self._unfit.get(name, self._clock()) for name in closed}
         self._gangs.clear()
         self._cards.clear()
         for pod in self._store.items(POD):
