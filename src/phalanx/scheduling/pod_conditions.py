@@ -75,12 +75,10 @@ class PodConditions:
         self._said: dict[str, _Said] = {}
         """What each pod was told last, by uid; what was refused or overwritten since is not in it."""
         self._refusals = Refusals()
-        self.due: float | None = None
-        """When a condition of the last session that was refused before may be written."""
 
     def writes(self, snapshot: Snapshot, decisions: Decisions) -> Iterator[tuple[str, Patch]]:
         """Yield the conditions that a session changes, each with the uid of its pod."""
-        self.due = None
+        self._refusals.due = None
         waiting = set[str]()
         for outcome, state in _waiting(snapshot, decisions):
             try:
@@ -92,7 +90,7 @@ class PodConditions:
             if (
                 new.condition.message
                 and new.is_news(self._said.get(state.task.uid))
-                and self._may_write(state.task.uid, outcome.now)
+                and self._refusals.is_due(state.task.uid, outcome.now)
             ):
                 self._said[state.task.uid] = new  # before it is sent: the answer may come at once
                 yield from self._write(state, new.condition, outcome.now)
@@ -100,12 +98,10 @@ class PodConditions:
         if self._refusals:
             self._refusals.keep(waiting)
 
-    def _may_write(self, uid: str, now: float) -> bool:
-        """Tell whether a pod may be told something, after what was refused before."""
-        until = self._refusals.until(uid, now)
-        if until > now:
-            self.due = min(until, self.due or until)
-        return until <= now
+    @property
+    def due(self) -> float | None:
+        """When a condition of the last session that was refused before may be written."""
+        return self._refusals.due
 
     def answered(self, uid: str, problem: ClusterError | None) -> bool:
         """Hear what became of the condition of a pod; tell whether it has to be written again, a while later."""

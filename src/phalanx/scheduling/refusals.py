@@ -17,6 +17,8 @@ class Refusals:
         """Know of none."""
         self._rests: dict[str, tuple[float, float, float]] = {}
         """By what they are about: how long the pause is, since when and until when."""
+        self.due: float | None = None
+        """When the first write may be made of those that were asked about and rest; set to None to begin anew."""
 
     def note(self, key: str, now: float, *, at_least: float = 0.0) -> None:
         """Let a write rest that failed; the server may ask for some seconds at least."""
@@ -31,6 +33,13 @@ class Refusals:
         """Return when a write may be made; 0 if at any time, also when the clock was set back since."""
         _, since, until = self._rests.get(key, (0.0, 0.0, 0.0))
         return until if now >= since else 0.0
+
+    def is_due(self, key: str, now: float) -> bool:
+        """Tell whether a write may be made; if not, `due` is no later than when it may."""
+        until = self.until(key, now)
+        if until > now:
+            self.due = min(until, self.due or until)
+        return until <= now
 
     def keep(self, keys: Container[str]) -> None:
         """Forget all others."""

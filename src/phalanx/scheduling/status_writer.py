@@ -86,12 +86,13 @@ class StatusWriter:
         self._most = MOST_GONE
         self.has_admitted = False
         """Whether the last session admitted a group, which the next one builds on."""
-        self.due: float | None = None
-        """When a message of the last session that was held back may be written."""
+        self._counts_due: float | None = None
+        """When a message of the last session may be written in which only numbers differ."""
 
     def writes(self, snapshot: Snapshot, decisions: Decisions) -> Iterator[Patch | RecordEvent]:
         """Yield the outcome of a session; objects that are gone meanwhile are no fault."""
-        self.has_admitted, self.due = False, None
+        self.has_admitted, self._counts_due = False, None
+        self._refusals.due = self._pod_refusals.due = None
         self._drop_gone(snapshot)
         for outcome in decisions.outcomes:
             try:
@@ -130,6 +131,12 @@ class StatusWriter:
             if group is not None and text not in noted:
                 noted.add(text)
                 yield RecordEvent(group, "NoEffect", f"PodGroup {gang.key}: {text}", is_warning=True)
+
+    @property
+    def due(self) -> float | None:
+        """When the first of what the last session held back may be written."""
+        moments = (self._counts_due, self._refusals.due, self._pod_refusals.due)
+        return min((moment for moment in moments if moment is not None), default=None)
 
     def forget(self) -> None:
         """Know nothing of what was written before: somebody else may have written since."""
@@ -179,12 +186,11 @@ class StatusWriter:
         before = None if last is None else last.status
         if before == status:
             return
-        if (rests_until := self._refusals.until(gang.uid, outcome.now)) > outcome.now:
-            self.due = min(rests_until, self.due or rests_until)
+        if not self._refusals.is_due(gang.uid, outcome.now):
             return
         now = _Written(status, cause_of(outcome, snapshot), outcome.now)
         if last is not None and last.moment <= now.moment < last.until and now.only_counts_anew(last):
-            self.due = min(last.until, self.due or last.until)
+            self._counts_due = min(last.until, self._counts_due or last.until)
             return
         self._written[gang.uid] = now.after(last)
         self.has_admitted |= status.phase == "Inqueue" != gang.phase
@@ -203,22 +209,15 @@ class StatusWriter:
             task = state.task
             node = snapshot.nodes.names[state.node] if state.status is Status.PIPELINED else ""
             is_news = task.status is Status.PENDING and state.status is not Status.BINDING and node != task.nominated_node
-            if is_news and self._may_write_pod(task.key, outcome.now):
+            if is_news and self._pod_refusals.is_due(task.key, outcome.now):
                 yield Patch(POD, *split_key(task.key), {"status": {"nominatedNodeName": node or None}}, is_status=True)
-
-    def _may_write_pod(self, key: str, now: float) -> bool:
-        """Tell whether a pod may be written to, after what was refused before."""
-        until = self._pod_refusals.until(key, now)
-        if until > now:
-            self.due = min(until, self.due or until)
-        return until <= now
 
     def _on_pods(self, outcome: Outcome, found: Condition | None) -> Iterator[Patch | RecordEvent]:
         """Let the pods that make a gang say that it is quarantined, or not any more."""
         now = found or TAKES_PART
         for task in (state.task for state in outcome.state.tasks if state.task.status is Status.PENDING):
             before = self._said.get(task.key, TAKES_PART)
-            if before == now or not self._may_write_pod(task.key, outcome.now):
+            if before == now or not self._pod_refusals.is_due(task.key, outcome.now):
                 continue
             self._said[task.key] = now
             pod = self._view.find(POD, *split_key(task.key))
