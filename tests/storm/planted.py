@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 
+from phalanx.live.garbage import look_seldom
 from phalanx.testing.storm.plan import Plan, plan_of
 from phalanx.testing.storm.shrink import shrunk
 from phalanx.testing.storm.storm import Outcome, play
@@ -85,7 +86,8 @@ def main(arguments: Sequence[str]) -> int:
     names = [name for name in everything() if not asked.names or any(part in name for part in asked.names)]
     print("| planted bug | first seed | found by | incidents | time |\n|---|---|---|---|---|", flush=True)
     missed = 0
-    with ProcessPoolExecutor(asked.processes, mp_context=multiprocessing.get_context("spawn")) as pool:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(asked.processes, mp_context=context, initializer=look_seldom) as pool:
         options = {"first": asked.first, "last": asked.last, "shrinks": asked.shrinks}
         for future in as_completed([pool.submit(find, name, **options) for name in names]):
             found = future.result()

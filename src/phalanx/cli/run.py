@@ -232,6 +232,7 @@ def _setup(asked: RunOptions, source: "ConfigSource | None") -> "Setup":
     from phalanx.live.app import Setup
     from phalanx.live.catalogue import connected
     from phalanx.live.election import Terms
+    from phalanx.live.garbage import look_seldom
     from phalanx.live.sshkeys import new_pair
     from phalanx.model.kinds import split_key
 
@@ -252,6 +253,7 @@ def _setup(asked: RunOptions, source: "ConfigSource | None") -> "Setup":
         schedulers=frozenset(asked.names), identity=identity, has_pod_events=asked.pod_events,
         terms=Terms(asked.lease_name, asked.lease_namespace, identity, asked.lease_duration, 10 * third, 2 * third)
         if asked.leader_elect else None,
+        on_synced=look_seldom,
     )  # fmt: skip
 
 

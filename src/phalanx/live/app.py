@@ -52,6 +52,8 @@ class Setup:
     has_pod_events: bool = True
     single: Mapping[Kind, Place] = field(default_factory=dict)
     """Of kinds that nobody watches, the one object that is."""
+    on_synced: Callable[[], None] = lambda: None
+    """Called when everything has been listed for the first time."""
 
 
 class Live:
@@ -79,6 +81,7 @@ class Live:
         self.election = None if setup.terms is None else Election(client, setup.terms, clock=self.clock, report=report)
         wanted = {*kinds_read(), *(kind for controller in setup.controllers for kind in controller.watches)}
         self.watching = Watching(client, self.mirror, wanted, report=report, single=setup.single)
+        self.watching.on_synced = setup.on_synced
         self.is_stopping = False
         self._was_set_back = asyncio.Event()
         self.turned: list[Callable[[], None]] = [self._explain_gated]

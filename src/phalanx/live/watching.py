@@ -1,7 +1,6 @@
 """What is followed of a cluster: every kind that is served and that somebody looks at, also those that are served later."""
 
 import asyncio
-import gc
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import partial
@@ -25,8 +24,6 @@ SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 30.0
 START_PATIENCE_SECONDS = 10.0
 """For so long the start waits for groups that do not answer; measurements are not waited for at all."""
 AFTER_FAULT_SECONDS = 1.0
-GARBAGE = (20_000, 20, 20)
-"""Objects that come and go between two looks for garbage: a watch brings thousands a second, and few of them form circles."""
 CATCH_UP_SECONDS, CATCH_UP_STEP_SECONDS = 10.0, 0.02
 DOUBT_SECONDS = 5.0
 """After so long a watch has told of what a refusal told before; if not, everything is listed."""
@@ -56,6 +53,8 @@ class Watching:
         self._tasks: dict[Kind, asyncio.Task[None]] = {}
         self.has_synced = asyncio.Event()
         """Everything that was served at the start has been listed."""
+        self.on_synced: Callable[[], None] = lambda: None
+        """Called before that, once."""
         self.on_event: Callable[[Kind, str], None] = lambda kind, type_: None
         """Called with the kind and type of every event of a watch."""
         self.on_set_back: Callable[[], None] = lambda: None
@@ -207,9 +206,7 @@ class Watching:
         deadline = asyncio.get_running_loop().time() + START_PATIENCE_SECONDS
         while not self._is_synced(has_patience=asyncio.get_running_loop().time() < deadline):
             await asyncio.sleep(CATCH_UP_STEP_SECONDS)
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(*GARBAGE)
+        self.on_synced()
         self.has_synced.set()
 
     def _is_synced(self, *, has_patience: bool) -> bool:

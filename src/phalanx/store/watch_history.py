@@ -60,7 +60,7 @@ class History:
         self.version = 0
         self._oldest = 0
         self._events: deque[WatchEvent] = deque()
-        self._watches: list[Watch] = []
+        self._watches: dict[Kind, list[Watch]] = {}
 
     def next_version(self) -> int:
         """Return the version of the next change."""
@@ -72,7 +72,7 @@ class History:
         self._events.append(event)
         if len(self._events) > MOST_EVENTS:
             self._oldest = self._events.popleft().version
-        for watch in self._watches:
+        for watch in self._watches.get(event.kind, ()):
             watch.add(event)
 
     def compact(self, version: int) -> None:
@@ -85,14 +85,14 @@ class History:
         """Forget everything, and count on from an earlier version; those who watch are woken, and miss what is undone."""
         self._events.clear()
         self.version = self._oldest = version
-        for watch in self._watches:
+        for watch in (watch for watches in self._watches.values() for watch in watches):
             watch.wake()
 
     def watch(self, watch: Watch, since: int) -> Watch:
         """Feed a watch with the changes after a version and all later ones."""
         for event in self.since(since):
             watch.add(event)
-        self._watches.append(watch)
+        self._watches.setdefault(watch.kind, []).append(watch)
         return watch
 
     def since(self, version: int) -> list[WatchEvent]:
@@ -107,5 +107,6 @@ class History:
 
     def leave(self, watch: Watch) -> None:
         """Feed a watch no longer."""
-        if watch in self._watches:
-            self._watches.remove(watch)
+        watches = self._watches.get(watch.kind, [])
+        if watch in watches:
+            watches.remove(watch)

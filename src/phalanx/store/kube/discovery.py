@@ -1,8 +1,9 @@
 """Which of the kinds that we know an API server serves, and in which version."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 
 from phalanx.errors import Busy, ClusterError, Missing, ServerError, Unreachable
 from phalanx.model.kinds import KINDS, WORKLOADS, Document, Kind
@@ -38,8 +39,8 @@ async def discover(client: ApiClient, among: Iterable[Kind] = KINDS) -> Discover
     """Return which kinds the server serves, and which groups did not answer; see `served_kinds`."""
     kinds = list(among)
     groups = await client.document("/apis")
-    listed = {str(group["name"]): [str(item["version"]) for item in group["versions"]] for group in groups.get("groups") or ()}
-    listed[""] = ["v1"]
+    listed = {str(group["name"]): tuple(str(item["version"]) for item in group["versions"]) for group in groups.get("groups") or ()}
+    listed[""] = ("v1",)
     versions = {kind: _readable(kind, listed.get(kind.group, ())) for kind in kinds}
     wanted = dict.fromkeys((kind.group, version) for kind in kinds for version in versions[kind])
     answers = dict(zip(wanted, await asyncio.gather(*(_resources(client, *one) for one in wanted)), strict=True))
@@ -48,7 +49,8 @@ async def discover(client: ApiClient, among: Iterable[Kind] = KINDS) -> Discover
     return Discovery(served, {kind: problem for kind in kinds if (problem := _unanswered_of(kind, asked[kind])) is not None})
 
 
-def _readable(kind: Kind, listed: Sequence[str]) -> list[str]:
+@cache
+def _readable(kind: Kind, listed: tuple[str, ...]) -> list[str]:
     """Return those of the listed versions that we read, the best first."""
     known = (kind.version, *kind.other_versions, *(listed if kind in WORKLOADS else ()))
     return [version for version in dict.fromkeys(known) if version in listed]
@@ -81,7 +83,9 @@ def _served(kind: Kind, answers: Mapping[str, Answer]) -> Kind | None:
     """Return the kind in the first version that is served; None if there is none."""
     for version, answer in answers.items():
         if not isinstance(answer, ClusterError) and kind.plural in answer:
-            return replace(kind, version=version, has_status=f"{kind.plural}/status" in answer)
+            has_status = f"{kind.plural}/status" in answer
+            is_as_known = version == kind.version and has_status == kind.has_status
+            return kind if is_as_known else replace(kind, version=version, has_status=has_status)
     return None
 
 

@@ -4,6 +4,7 @@ import multiprocessing
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 
+from phalanx.live.garbage import look_seldom
 from phalanx.testing.storm.plan import plan_of
 from phalanx.testing.storm.storm import Outcome, play
 
@@ -16,7 +17,8 @@ def play_all(seeds: Iterable[int], *, processes: int) -> Iterator[Outcome]:
         yield from map(play_seed, seeds)
         return
     # Not by fork: what the parent has loaded or frozen must not change what a storm does.
-    with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=look_seldom) as pool:
         yield from pool.map(play_seed, seeds, chunksize=CHUNK)
 
 

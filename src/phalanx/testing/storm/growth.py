@@ -69,13 +69,13 @@ def grown(before: Growth, after: Growth, most_new: int = MOST_NEW_ENTRIES) -> It
 
 def measured(roots: Mapping[str, object], outside: tuple[object, ...] = ()) -> Growth:
     """Measure this process; the containers are those that can be reached from `roots`, but not through `outside`."""
-    gc.unfreeze()  # every scheduler that starts freezes what there is, and what is frozen is never collected
+    gc.unfreeze()
     gc.collect()
     loop = asyncio.get_running_loop()
     timers = [timer for timer in loop._scheduled if not timer.cancelled()]  # type: ignore[attr-defined]  # nothing else tells
     found = Counter(type(item).__qualname__ for item in gc.get_objects())
     containers = {**_Walk(outside).containers(roots), **dict(module_containers())}
-    gc.freeze()  # as it was: the collector has less to look at until the next measurement
+    gc.freeze()  # the collector has less to look at until the next measurement
     return Growth(_resident(), _files(), len(asyncio.all_tasks()), len(timers), containers, found)
 
 

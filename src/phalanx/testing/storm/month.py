@@ -6,7 +6,6 @@ leak, and is told by its name. The first replica lives from the first day to the
 """
 
 import asyncio
-import gc
 import random
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -83,11 +82,8 @@ class Chronicle:
 def live_through(life: Life, tell: Callable[[int, Growth], None] = lambda day, growth: None) -> Chronicle:
     """Let a cluster live; `tell` is called every night with the number of the day and what there is."""
     random.seed(life.seed)
-    try:
-        with asyncio.Runner(loop_factory=StormLoop) as runner:
-            return runner.run(Month(life, tell).live())
-    finally:
-        gc.unfreeze()
+    with asyncio.Runner(loop_factory=StormLoop) as runner:
+        return runner.run(Month(life, tell).live())
 
 
 class SwiftWire(Wire):
@@ -194,7 +190,7 @@ class Month(Storm):
             self.server.store.create({"apiVersion": QUEUE.api_version, "kind": QUEUE.kind, **meta})
         loop = asyncio.get_running_loop()
         self._changed.add(order.name)
-        self.workloads.append(Workload(order, self.server.store, lambda: loop.time() - START))
+        self.workloads.append(Workload(order, self.pods, lambda: loop.time() - START))
 
     def _incident(self, begins_at: float, ends_at: float) -> Incident:
         """Draw an incident; what ends a process never meets the first replica."""

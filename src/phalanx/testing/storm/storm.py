@@ -1,7 +1,6 @@
 """One storm: replicas, server, nodes and workloads on one loop in virtual time; then calm, and what must hold then."""
 
 import asyncio
-import gc
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -26,7 +25,7 @@ from phalanx.testing.storm.plan import CAPPED_GPUS, CLASSES, STORM_SECONDS, Plan
 from phalanx.testing.storm.replica import LEASE_SECONDS, RENEW_SECONDS, RETRY_SECONDS, SCHEDULER, Replica, Surroundings
 from phalanx.testing.storm.server import Server
 from phalanx.testing.storm.wire import Window
-from phalanx.testing.storm.workloads import Workload
+from phalanx.testing.storm.workloads import Pods, Workload
 
 NEW_YEAR = 1_767_225_600.0
 STEP_SECONDS = 0.5
@@ -57,11 +56,8 @@ def play(plan: Plan, *, until: frozenset[str] = frozenset(), at_rest: Callable[[
     It ends early when an invariant of `until` is broken. `at_rest` is called before it is judged what was left behind.
     """
     random.seed(plan.seed)
-    try:
-        with asyncio.Runner(loop_factory=StormLoop) as runner:
-            return runner.run(Storm(plan, until=until, at_rest=at_rest).run())
-    finally:
-        gc.unfreeze()  # every process that starts freezes what there is; the next storm begins with nothing
+    with asyncio.Runner(loop_factory=StormLoop) as runner:
+        return runner.run(Storm(plan, until=until, at_rest=at_rest).run())
 
 
 class Storm:
@@ -112,7 +108,8 @@ class Storm:
         self.replicas = [Replica(around, f"r{number}", f"{self.plan.seed}") for number in range(self.plan.replicas)]
         for replica in self.replicas:
             replica.started = self._started
-        self.workloads = [Workload(order, self.server.store, lambda: loop.time() - START) for order in self.plan.orders]
+        self.pods = Pods(self.server.store)
+        self.workloads = [Workload(order, self.pods, lambda: loop.time() - START) for order in self.plan.orders]
         self._by_name = {workload.order.name: workload for workload in self.workloads}
         self._objects()
 
@@ -174,6 +171,7 @@ class Storm:
         self.judge.look_anew()
         self.conduct.look_anew()
         self.nodes.look_anew()
+        self.pods.look_anew()
 
     async def _storm(self) -> None:
         self._ends: list[tuple[float, incidents.End]] = []

@@ -9,6 +9,7 @@ from phalanx.dialects.group_references import COSCHEDULING_GROUP, GROUP
 from phalanx.errors import ClusterError
 from phalanx.model.kinds import POD, Document, Kind, kind_at
 from phalanx.model.task_status import ENDED
+from phalanx.model.watch_event import DELETED, WatchEvent
 from phalanx.store.memory import MemoryStore
 from phalanx.testing.storm.replica import SCHEDULER
 
@@ -40,12 +41,45 @@ class Order:
     """Its owner makes all of its pods anew when it loses one, as many operators do."""
 
 
+class Pods:
+    """The pods of a store by the label `app`: those who look after gangs ask twice a second, and each for their own."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        """Follow a store."""
+        self.store = store
+        self._by_app: dict[str, dict[str, Document]] = {}
+        store.listen(self._hear)
+        self.look_anew()
+
+    def of(self, app: str) -> list[Document]:
+        """Return the pods of an app in the order of their names."""
+        found = self._by_app.get(app, {})
+        return [found[name] for name in sorted(found)]
+
+    def look_anew(self) -> None:
+        """Take the store as it is: it was set back, and nobody told what changed by that."""
+        self._by_app = {}
+        for pod in self.store.items(POD):
+            self._found(pod)[pod["metadata"]["name"]] = pod
+
+    def _hear(self, event: WatchEvent) -> None:
+        if event.kind is not POD:
+            return
+        if event.type == DELETED:
+            self._found(event.object).pop(event.object["metadata"]["name"], None)
+        else:
+            self._found(event.object)[event.object["metadata"]["name"]] = event.object
+
+    def _found(self, pod: Document) -> dict[str, Document]:
+        return self._by_app.setdefault((pod["metadata"].get("labels") or {}).get("app", ""), {})
+
+
 class Workload:
     """One gang and whoever looks after it."""
 
-    def __init__(self, order: Order, store: MemoryStore, clock: Callable[[], float]) -> None:
+    def __init__(self, order: Order, pods: Pods, clock: Callable[[], float]) -> None:
         """Begin when the order says."""
-        self.order, self._store, self._clock = order, store, clock
+        self.order, self._pods, self._store, self._clock = order, pods, pods.store, clock
         self.begins_at, self.restarts_whole = order.at, order.restarts_whole
         self.size = self.minimum = order.size
         self.is_suspended = self.is_gone = False
@@ -60,10 +94,7 @@ class Workload:
 
     def pods(self) -> list[Document]:
         """Return its pods."""
-        return [item for item in self._store.within(POD, NAMESPACE) if self._is_mine(item)]
-
-    def _is_mine(self, pod: Document) -> bool:
-        return (pod["metadata"].get("labels") or {}).get("app") == self.order.name
+        return self._pods.of(self.order.name)
 
     @property
     def kind(self) -> Kind | None:
