@@ -15,7 +15,7 @@ from phalanx.model.task import Task
 from phalanx.model.task_status import Status
 from phalanx.model.watch_event import WatchEvent
 from phalanx.plugins.bindbackoff import BindBackoffPlugin
-from phalanx.scheduling import pod_conditions, status_writer
+from phalanx.scheduling import binding, pod_conditions
 from phalanx.scheduling.binding import Binding, Round
 from phalanx.scheduling.cache import AssumedPod, SchedulerCache, Urgency
 from phalanx.scheduling.eviction import Evictor
@@ -87,8 +87,9 @@ def _judged_too_early(patch: pytest.MonkeyPatch) -> None:
 
 @planted("lost answer taken for a refusal", breaks=("killed a healthy gang", "no back-off", *WAITS), needs=("lost",))
 def _lost_is_refused(patch: pytest.MonkeyPatch) -> None:
-    """A bind that took effect, and whose answer was lost, counts as refused when it is sent again."""
+    """A bind that took effect, and whose answer was lost, counts as refused by its node when it is sent again."""
     patch.setattr(api_port, "is_bound_to", lambda refusal, node: False)
+    patch.setattr(binding, "GONE", tuple(word for word in binding.GONE if word != binding.ELSEWHERE))
 
 
 @planted("bind without uid", breaks="never decided", needs=("twice", "late", "refused", "cut off"))
@@ -116,7 +117,7 @@ def _evict_without_uid(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ApiPort, "_evict", evict)
 
 
-@planted("refused evictions stay assumed", breaks=(*WAITS, "over-commitment"), needs=("refused", "late", "delete pods"))
+@planted("refused evictions stay assumed", breaks=(*WAITS, "over-commitment"), needs=("refused", "late", "delete pods", "eviction"))
 def _refused_evictions_stay(patch: pytest.MonkeyPatch) -> None:
     """A victim that was not evicted is taken for leaving."""
 
@@ -202,9 +203,3 @@ def _condition_noted_too_early(patch: pytest.MonkeyPatch) -> None:
 def _untried_say_nothing(patch: pytest.MonkeyPatch) -> None:
     """Of a gang only the first pod without a place says why it waits."""
     patch.setattr(pod_conditions, "_of_gang", lambda outcome, snapshot: ("", cause_of_text("")))
-
-
-@planted("preemptor not nominated", breaks="evicted in vain")
-def _not_nominated(patch: pytest.MonkeyPatch) -> None:
-    """Room that was made for a gang is anybody's."""
-    patch.setattr(status_writer, "_nominations", lambda snapshot, outcome: iter(()))

@@ -41,7 +41,7 @@ def _two_leaders(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Election, "_has_run_out", lambda self, spec: True)
 
 
-@planted("V3: catch up skipped", breaks=("over-commitment", "queue limit"), needs=("silent", "deaf heir"))
+@planted("V3: catch up skipped", breaks=("over-commitment", "queue limit"), needs=("silent", "deaf heir", "blind heir"))
 def _catch_up_skipped(patch: pytest.MonkeyPatch) -> None:
     """A new leader decides on what its watches have brought, though one of them may be silent."""
 
@@ -65,8 +65,9 @@ def _outbox_outlives(patch: pytest.MonkeyPatch) -> None:
 
 @planted("statuses outlive a term", breaks="untrue status", needs=OFF_DUTY)
 def _statuses_outlive(patch: pytest.MonkeyPatch) -> None:
-    """A leader goes by what it wrote in its last term, whoever has written since."""
+    """A leader goes by what it wrote in its last term, whoever has written since, and does not look."""
     patch.setattr(StatusWriter, "forget", lambda self: None)
+    patch.setattr(StatusWriter, "noticed", lambda self, event: False)
 
 
 @planted("V4: conditions outlive a term", breaks="no reason", needs=OFF_DUTY)

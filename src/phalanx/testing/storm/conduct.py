@@ -33,8 +33,8 @@ PATIENCE_SECONDS = 55.0
 """A server that fails for a shorter time has refused nothing."""
 ROUND_SECONDS, MOST_ROUNDS, ROUNDS_SECONDS = 0.5, 8, 60.0
 """How often a gang may be refused in a minute: waits of 1, 2, 4, 8, 16 and 32 s allow seven times."""
-MOST_FORBIDDEN, FORBIDDEN_SECONDS = 10, 10.0
-"""How often one request may be made in vain: what it is about may change, and each change is a reason to try."""
+MOST_FORBIDDEN, FORBIDDEN_SECONDS = 14, 10.0
+"""How often an object may be written in vain: it may change, which is a reason to try, and status and annotations are two writes."""
 HASTE = 0.7
 """Who waits for a smaller part of what the server asked for has not waited."""
 SCALED_SECONDS = 40.0
@@ -283,7 +283,8 @@ class Conduct(Witness):
         gang, workload = self._gangs[app], self._workloads().get(app)
         if workload is None or not len(gang.held) < _minimum(workload):
             return
-        left = [uid for uid, since in gang.held.items() if moment - ROLL_BACK_SECONDS < since <= moment + LAG_SECONDS]
+        first = max(moment - ROLL_BACK_SECONDS, self.troubled_at + LAG_SECONDS)  # what landed before is left to `heal`
+        left = [uid for uid, since in gang.held.items() if first < since <= moment + LAG_SECONDS]
         if left and workload.changed_at < moment - SCALED_SECONDS:
             text = f"{len(left)} of {_minimum(workload)} members are there {ROLL_BACK_SECONDS:g} s after a bind was refused"
             self._judge.accuse("half-started", f"gang {app}: {text}")

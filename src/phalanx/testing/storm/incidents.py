@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING
 
 from phalanx.errors import ClusterError
 from phalanx.live.election import LEASE
-from phalanx.model.kinds import kind_at
+from phalanx.model.kinds import POD, kind_at
 from phalanx.testing.storm.plan import GROUPS, STORM_SECONDS, Incident
 from phalanx.testing.storm.replica import LEASE_SECONDS, Replica
 from phalanx.testing.storm.wire import LATEST_SECONDS, Fault, Window
-from phalanx.testing.storm.workloads import COSCHEDULING, NAMESPACE, VOLCANO, Workload
+from phalanx.testing.storm.workloads import BARE, COSCHEDULING, NAMESPACE, VOLCANO, Workload
 
 if TYPE_CHECKING:
     from phalanx.testing.storm.storm import Storm
 
 QUEUE = kind_at("scheduling.volcano.sh", "queues")
 HALF, FOR_GOOD = 0.5, 1.0
+GROUPED = (VOLCANO, COSCHEDULING)
+OF_DECISIONS = (Fault.EVICTION, Fault.LOST, Fault.TWICE, Fault.REPEATED)
+"""Faults that do harm where something is bound or evicted meanwhile."""
 HEIR_SECONDS = 5.0
 """After so long a leader whose followers hear nothing dies."""
 REFUSED_INDEX = "0"
@@ -49,6 +52,8 @@ def _weather(storm: "Storm", incident: Incident) -> End:
     chosen = storm.replicas if incident.target % 2 else [_replica(storm, incident)]
     for replica in chosen:
         storm.weather(replica, Window(fault, incident.amount, until))
+    if fault in OF_DECISIONS:
+        storm.hurry_next()
     return None
 
 
@@ -116,6 +121,49 @@ def _deaf_heir(storm: "Storm", incident: Incident) -> End:
     if leader is not None and len(storm.replicas) > 1:
         loop.call_later(HEIR_SECONDS, leader.kill)
     return leader.start if leader is not None else None
+
+
+def _blind_heir(storm: "Storm", incident: Incident) -> End:
+    """Let a node come back and somebody submit something while those who do not lead see no pods; then kill the leader."""
+    loop, leader = asyncio.get_running_loop(), next((replica for replica in storm.replicas if replica.is_leader), None)
+    if leader is None or len(storm.replicas) == 1:
+        return None
+    name = _node(storm, incident)
+    storm.nodes.drain(name)
+
+    def blind() -> None:
+        until = loop.time() + HEIR_SECONDS + 2 * LEASE_SECONDS + incident.seconds
+        for replica in storm.replicas:
+            if replica is not leader:
+                storm.weather(replica, Window(Fault.SILENT, 1.0, until, frozenset({POD})))
+        storm.hurry_next()
+        loop.call_later(HEIR_SECONDS / 2, storm.nodes.come_back, name)
+        loop.call_later(2 * HEIR_SECONDS, leader.kill)
+
+    loop.call_later(HEIR_SECONDS, blind)
+    return leader.start
+
+
+def _look_away(storm: "Storm", incident: Incident) -> End:
+    """At its next eviction let a process see no pods for a while; it has to list them then."""
+    replica, loop = _replica(storm, incident), asyncio.get_running_loop()
+    wire, seconds = replica.wire, HEIR_SECONDS + incident.seconds / 3
+
+    def look_away(verb: str, about: str) -> None:
+        if verb != "evict" or wire is None or storm.judge.is_calm:
+            return
+        storm.judge.say(f"{replica.name} sees no pods for {seconds:.1f} s")
+        wire.on_write = lambda verb, about: None
+        until = loop.time() + seconds
+        wire.windows += [
+            Window(Fault.SILENT, 1.0, until, frozenset({POD})),
+            Window(Fault.EXPIRED, 1.0, until + 1.0, frozenset({POD})),
+        ]
+
+    if wire is not None:
+        wire.on_write = look_away
+        storm.hurry_next()
+    return None
 
 
 def _clock(storm: "Storm", incident: Incident) -> End:
@@ -193,7 +241,7 @@ def _refuse_binds(storm: "Storm", incident: Incident) -> End:
     refusing = storm.nodes.refusing
     what = _node(storm, incident)
     if incident.amount > HALF:
-        gangs = [item for item in storm.workloads if item.order.dialect in (VOLCANO, COSCHEDULING) and item.size > 1]
+        gangs = [item for item in storm.workloads if item.order.dialect in GROUPED and item.size > 1]
         workload = gangs[incident.target % len(gangs)] if gangs else _workload(storm, incident)
         workload.restarts_whole |= bool(incident.target % 3)
         what = f"{workload.order.name} {REFUSED_INDEX}"
@@ -211,9 +259,14 @@ def _workload(storm: "Storm", incident: Incident) -> Workload:
 
 
 def _scale(storm: "Storm", incident: Incident) -> End:
-    workload = _workload(storm, incident)
-    if workload.order.dialect != "bare":
-        workload.scale(max(1, workload.size + (2 if incident.amount > HALF else -1)))
+    """Let an owner want one less or two more; or more than there is room for, of a gang that runs."""
+    workload, grows = _workload(storm, incident), incident.amount > HALF
+    more = 2 if grows else -1
+    if incident.amount == FOR_GOOD:
+        running = [item for item in storm.workloads if item.order.dialect in GROUPED and len(list(item.members())) >= item.size]
+        workload, more = (running[incident.target % len(running)], 2 * storm.plan.nodes) if running else (workload, more)
+    if workload.order.dialect != BARE:
+        workload.scale(max(1, workload.size + more))
     return None
 
 
@@ -303,7 +356,8 @@ def _restore(storm: "Storm", incident: Incident) -> End:
 
 ACTIONS: dict[str, Callable[["Storm", Incident], End]] = {
     "kill": _kill, "freeze": _freeze, "stop": _stop, "clock": _clock, "crash at write": _crash_at_write,
-    "strand": _strand, "cut off": _cut_off, "deaf heir": _deaf_heir,
+    "strand": _strand, "cut off": _cut_off, "deaf heir": _deaf_heir, "blind heir": _blind_heir,
+    "look away": _look_away,
     "die": _die, "drain": _drain, "cordon": _cordon, "taint": _taint, "delete node": _delete_node, "refuse binds": _refuse_binds,
     "scale": _scale, "suspend": _suspend, "fail": _fail, "delete pods": _delete_pods, "delete object": _delete_object,
     "remove": _remove, "evict by hand": _evict_by_hand, "priority": _priority, "hide group": _hide_group,

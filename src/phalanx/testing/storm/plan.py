@@ -14,7 +14,7 @@ CLASSES = {"low": 10, "normal": 100, "high": 1000}
 QUEUES = ("default", "default", "wide", "capped")
 CAPPED_GPUS = 4
 GROUPS = ("scheduling.volcano.sh", "scheduling.x-k8s.io", "scheduling.run.ai")
-ON_REPLICAS = ("kill", "freeze", "stop", "clock", "crash at write", "strand", "cut off", "deaf heir")
+ON_REPLICAS = ("kill", "freeze", "stop", "clock", "crash at write", "strand", "cut off", "deaf heir", "blind heir", "look away")
 ON_NODES = ("die", "drain", "cordon", "taint", "delete node", "refuse binds")
 ON_WORKLOADS = ("scale", "suspend", "fail", "delete pods", "delete object", "remove", "evict by hand", "priority")
 ON_CLUSTER = ("hide group", "take lease", "edit queue", "reload", "compact", "restore")
@@ -94,8 +94,8 @@ def _late_order(chance: Random, number: int, nodes: int, seconds: float) -> Orde
 def _incident(chance: Random, seconds: float) -> Incident:
     kinds = (tuple(fault.name.lower() for fault in Fault), ON_REPLICAS, ON_NODES, ON_WORKLOADS, ON_CLUSTER)
     name = chance.choice(chance.choices(kinds, weights=(5, 3, 2, 4, 1))[0])
-    is_of_watch = name.upper() in {fault.name for fault in OF_WATCHES}
-    amount = chance.choice((0.02, 0.1, 0.3)) if is_of_watch else chance.choice((0.05, 0.3, 0.7, 1.0))
+    ends_watches = name.upper() in {fault.name for fault in OF_WATCHES - {Fault.REPEATED}}
+    amount = chance.choice((0.02, 0.1, 0.3)) if ends_watches else chance.choice((0.05, 0.3, 0.7, 1.0))
     longer = LASTING.get(name, 1.0)
     return Incident(
         at=round(chance.uniform(1.0, 0.9 * seconds), 2), name=name, target=chance.randrange(100),

@@ -155,10 +155,10 @@ class Storm:
         self.judge.excused_until = max(self.judge.excused_until, self.judge.clock() + seconds)
 
     def hurry_next(self) -> None:
-        """Let the next one who wants to run something come at once."""
+        """Let somebody who wants to run something come at once: the most important of those who are still to come."""
         now = self.judge.clock()
-        following = min((item for item in self.workloads if item.begins_at > now), key=lambda item: item.begins_at, default=None)
-        if following is not None and following.begins_at < STORM_SECONDS:
+        others = [item for item in self.workloads if now < item.begins_at < STORM_SECONDS]
+        for following in sorted(others, key=lambda item: (-CLASSES[item.order.priority], item.begins_at))[:1]:
             following.begins_at = now + 2 * STEP_SECONDS
 
     def profile_again(self) -> Profile:

@@ -16,6 +16,7 @@ from random import Random
 from typing import Any
 
 from phalanx.errors import Busy, ClusterError, Conflict, Forbidden, Gone, Missing, ServerError, Unreachable
+from phalanx.live.outbox import BUDGET
 from phalanx.model.kinds import POD, Document, Kind
 from phalanx.model.watch_event import BOOKMARK
 from phalanx.sim.memory_client import BETWEEN_BOOKMARKS_SECONDS, LEASES, MemoryClient
@@ -27,7 +28,8 @@ LATEST_SECONDS = 5.0
 """So much later than others a request takes effect."""
 TIMEOUT_SECONDS = 30.0
 """For so long a client waits for an answer."""
-LONGEST_BEHIND_SECONDS = 3.0
+LONGEST_BEHIND_SECONDS, MOST_REPEATED = 6.0, 30
+"""How far a watch that begins anew is behind at most, in seconds and in events."""
 LATE_TWICE, SECOND_TIME_SECONDS = ("bind", "evict"), 10.0
 """So long after the first time a request may take effect a second time."""
 STORM = "the storm: "
@@ -49,6 +51,7 @@ class Fault(Enum):
     FORBIDDEN = "is a patch or creates something, and is forbidden"
     DISCOVERY = "is a request of the discovery, and fails"
     LEASE = "is about the lease, and fails"
+    EVICTION = "is an eviction, and a budget does not allow it"
     CUT = "ends a watch"
     REPEATED = "repeats events of a watch"
     EXPIRED = "ends a watch, and the version is gone"
@@ -69,6 +72,8 @@ class Window:
     fault: Fault
     share: float
     until: float
+    kinds: frozenset[Kind] = frozenset()
+    """Whose watches it is about; all if there are none."""
 
 
 class Witness:
@@ -134,11 +139,12 @@ class Wire(MemoryClient):
         for watch in self._watches:
             self.store.history.leave(watch)
 
-    def _drawn(self, *faults: Fault) -> Fault | None:
+    def _drawn(self, *faults: Fault, kind: Kind | None = None) -> Fault | None:
         now = asyncio.get_running_loop().time()
         self.windows = [window for window in self.windows if window.until > now]
         for window in self.windows:
-            if window.fault in faults and self._chance.random() < window.share:
+            is_about = kind is None or not window.kinds or kind in window.kinds
+            if window.fault in faults and is_about and self._chance.random() < window.share:
                 self.faults += 1
                 return window.fault
         return None
@@ -164,6 +170,9 @@ class Wire(MemoryClient):
             self.witness.failed(self, verb, about, problem)
             await asyncio.sleep(self._latency)
             raise problem
+        if fault is Fault.EVICTION:
+            await asyncio.sleep(self._latency)
+            raise Busy(f"{STORM}the disruption budget does not allow it", cause=(BUDGET, ""))
         if fault is Fault.CONFLICT:
             await asyncio.sleep(self._latency)
             raise Conflict("the object has been modified; please apply your changes to the latest version and try again")
@@ -189,6 +198,8 @@ class Wire(MemoryClient):
             return self._drawn(Fault.DISCOVERY, Fault.REFUSED, Fault.LATE)
         if not is_write:
             return self._drawn(Fault.REFUSED, Fault.LATE)
+        if verb == "evict" and self._drawn(Fault.EVICTION):
+            return Fault.EVICTION
         fault = self._drawn(Fault.REFUSED, Fault.LOST, Fault.LATE, Fault.TWICE, Fault.CONFLICT, Fault.FORBIDDEN)
         return fault if verb in ONLY.get(fault, (verb,)) else None
 
@@ -267,13 +278,15 @@ class Wire(MemoryClient):
                 if self.lag and watch.has_news:
                     await asyncio.sleep(self._chance.uniform(0.0, self.lag))
                 bell.clear()
-                found = [Change(event.type, own(event.object)) for event in watch.take()]
+                found = [Change(event.type, event.object) for event in watch.take()]
                 if found:
-                    if latest and self._drawn(Fault.REPEATED):
-                        yield latest  # the watch begins anew from an earlier version, and is behind for a while
+                    if latest and self._drawn(Fault.REPEATED):  # the watch begins anew from an earlier version, and is slow
+                        part = self._chance.randint(1, len(latest))
+                        yield [Change(item.type, own(item.object)) for item in latest[:part]]
                         await asyncio.sleep(self._chance.uniform(0.0, LONGEST_BEHIND_SECONDS))
-                    latest, heard = [Change(item.type, own(item.object)) for item in found[-3:]], loop.time()
-                    yield found
+                        yield [Change(item.type, own(item.object)) for item in latest[part:]]
+                    latest, heard = [*latest, *found][-MOST_REPEATED:], loop.time()
+                    yield [Change(item.type, own(item.object)) for item in found]
                 elif loop.time() - heard >= self._between_bookmarks:
                     heard = loop.time()
                     yield [Change(BOOKMARK, {"metadata": {"resourceVersion": str(self.store.history.version)}})]
@@ -301,7 +314,7 @@ class Wire(MemoryClient):
 
     async def _spell(self, watch: Any) -> None:  # Any: see above
         """Let the weather of watches happen: an end, or silence."""
-        fault = self._drawn(Fault.CUT, Fault.EXPIRED, Fault.SILENT)
+        fault = self._drawn(Fault.CUT, Fault.EXPIRED, Fault.SILENT, kind=watch.kind)
         if not self._server.serves(watch.kind):
             raise Missing(f"the server could not find {watch.kind.resource}")
         if fault is Fault.CUT:
@@ -311,6 +324,7 @@ class Wire(MemoryClient):
         if fault is Fault.SILENT:
             until = max(window.until for window in self.windows if window.fault is Fault.SILENT)
             await asyncio.sleep(max(until - asyncio.get_running_loop().time(), 0.0))
+            await self._spell(watch)
 
 
 def _try(answer: Callable[[], Any]) -> None:
