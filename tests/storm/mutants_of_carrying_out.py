@@ -19,6 +19,7 @@ from phalanx.scheduling import binding, pod_conditions
 from phalanx.scheduling.binding import Binding, Round
 from phalanx.scheduling.cache import AssumedPod, SchedulerCache, Urgency
 from phalanx.scheduling.eviction import Evictor
+from phalanx.scheduling.loop import SessionLoop
 from phalanx.scheduling.pod_conditions import PodConditions
 from phalanx.scheduling.status_writer import StatusWriter
 from phalanx.session.decision import Eviction
@@ -115,6 +116,12 @@ def _evict_without_uid(patch: pytest.MonkeyPatch) -> None:
             await self._client.evict(write.namespace, write.name)
 
     patch.setattr(ApiPort, "_evict", evict)
+
+
+@planted("bound before its victims are told", breaks="queue limit")
+def _bound_too_early(patch: pytest.MonkeyPatch) -> None:
+    """A gang takes the share of others in its queue who may still stay."""
+    patch.setattr(SessionLoop, "_hold_back", _nothing)
 
 
 @planted("refused evictions stay assumed", breaks=(*WAITS, "over-commitment"), needs=("refused", "late", "delete pods", "eviction"))

@@ -180,3 +180,14 @@ def test_what_was_made_while_such_a_list_was_on_its_way_is_brought_again_by_the_
     heard.mirror.replace(POD, [], version="6", was_set_back=True)
     heard.mirror.put(POD, pod("ours", 7))
     assert heard.version("ours") == "7"
+
+
+def test_another_object_with_the_version_that_we_know_is_of_a_server_that_was_set_back() -> None:
+    """Versions are counted anew after that, and may come to be the same."""
+    heard = Heard()
+    heard.mirror.put(POD, pod("a", 10, uid="first"))
+    heard.mirror.put(POD, pod("a", 10, uid="second"))
+    assert heard.news == [(ADDED, "a", 10), (DELETED, "a", 10), (ADDED, "a", 10)]
+    assert heard.mirror.replace(POD, [pod("a", 10, uid="third")], version="12")
+    assert [item["metadata"]["uid"] for item in heard.mirror.within(POD)] == ["third"]
+    assert not heard.mirror.replace(POD, [pod("a", 11, uid="fourth")], version="12")

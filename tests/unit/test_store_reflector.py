@@ -167,6 +167,29 @@ def test_a_server_that_has_passed_our_version_by_then_is_seen_through_by_the_nex
     play(story)
 
 
+def test_what_we_know_from_our_own_writes_is_void_when_another_kind_was_set_back() -> None:
+    async def story(scene: Scene) -> None:
+        scene.store.create(pod("train"))
+        await asyncio.sleep(1.0)
+        known = scene.mirror.find(POD, "default", "train")
+        assert known is not None
+        undone = {**known, "metadata": {**known["metadata"], "resourceVersion": "900", "labels": {"x": "y"}}}
+        scene.mirror.put(POD, undone)
+        scene.reflector.refresh(asyncio.get_running_loop().time())
+        await asyncio.sleep(1.0)
+        assert scene.mirror.find(POD, "default", "train") == undone, "an answer may overtake a list"
+        scene.reflector.distrust()
+        await asyncio.sleep(1.0)
+        assert scene.mirror.find(POD, "default", "train") == known
+        assert scene.set_back == []
+        scene.mirror.put(POD, undone)
+        scene.reflector.refresh(asyncio.get_running_loop().time())
+        await asyncio.sleep(1.0)
+        assert scene.mirror.find(POD, "default", "train") == undone, "the next list is like any other"
+
+    play(story)
+
+
 def test_a_server_that_is_only_slow_was_not_set_back() -> None:
     async def story(scene: Scene) -> None:
         scene.store.create(pod("a"))

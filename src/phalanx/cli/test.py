@@ -101,13 +101,14 @@ def month(*, is_traced: bool, **options: int) -> None:
     """
     from phalanx.testing.storm.month import Life, live_through
 
-    found = live_through(Life(**options), lambda day, growth: click.echo(f"day {day:3}: {growth.line()}"))
+    life = Life(**options)
+    found = live_through(life, lambda day, growth, broken: click.echo(f"day {day:3}: {growth.line()}, {broken} violations"))
     for line in found.lines if is_traced else ():
         click.echo(line)
     for violation in found.violations:
         click.echo(f"  {violation}")
     click.echo(f"{found.sessions:,} sessions, {found.cpu_seconds:.0f} s of processor time", err=True)
-    click.echo(f"month: {len(found.nights)} days, {len(found.violations)} violations")
+    click.echo(f"month: {life.days} days, {len(found.violations)} violations")
     sys.exit(1 if found.violations else 0)
 
 

@@ -68,6 +68,8 @@ class Watching:
         """Kinds whose watches were cut since all of them went on."""
         self._relist_at = -BETWEEN_LISTS_SECONDS
         """When everything was listed last after an outage, or will be."""
+        self._set_back_at = -BETWEEN_LISTS_SECONDS
+        """When the server was last seen to be set back."""
         self._said: dict[str, float] = {}
         """What went wrong with watches that do not go on yet, and when it was last said."""
 
@@ -122,7 +124,7 @@ class Watching:
         for kind in sorted((kind for kind in named if kind not in self.reflectors), key=KINDS.index):
             reflector = self.reflectors[kind] = self._reflector(kind)
             reflector.on_event, reflector.on_return, reflector.on_missing = self._pass_on, self._note_return, self.look_for_kinds
-            reflector.on_failure, reflector.on_set_back = partial(self._complain, kind), lambda: self.on_set_back()
+            reflector.on_failure, reflector.on_set_back = partial(self._complain, kind), partial(self._set_back, kind)
             self._tasks[kind] = tasks.create_task(reflector.run())
 
     def _forget(self, kind: Kind) -> None:
@@ -199,6 +201,15 @@ class Watching:
 
         loop = asyncio.get_running_loop()
         loop.call_later(DOUBT_SECONDS, check)
+
+    def _set_back(self, kind: Kind) -> None:
+        """Hear that the server was set back, which one kind has shown: what is known of the others may be undone, too."""
+        now = asyncio.get_running_loop().time()
+        if now - self._set_back_at > FRESH_SECONDS:  # many kinds show it, and each other one is to be listed once
+            self._set_back_at = now
+            for reflector in (reflector for other, reflector in self.reflectors.items() if other is not kind):
+                reflector.distrust()
+        self.on_set_back()
 
     async def _sync(self) -> None:
         while not self.reflectors:

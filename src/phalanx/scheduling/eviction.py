@@ -1,6 +1,7 @@
 """Evictions of a session: through the eviction API, so that disruption budgets hold; sessions see victims as leaving at once."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Set
 from functools import partial
 
 from phalanx.controllers.controller import Evict, RecordEvent
@@ -25,16 +26,26 @@ class Evictor:
         """Called with every eviction that went through."""
         self.refused: list[Callable[[Eviction, str], None]] = []
         """Called with every eviction that was refused, and why."""
+        self.settled: list[Callable[[str], None]] = []
+        """Called with everybody for whom others were to go, once all of these have been told, or stay."""
+        self._unanswered: Counter[str] = Counter()
 
     def start(self, eviction: Eviction) -> None:
         """Evict a pod; while a disruption budget says no it stays, and another session decides what to do about it."""
         task = eviction.task
         self._cache.assume(task, Status.RELEASING, task.node)
         pod = self._port.view.find(POD, task.namespace, task.name)  # it may be gone when the answer comes
+        self._unanswered[eviction.preemptor] += 1
         evict = Evict(task.namespace, task.name, task.uid if task.knows_uid else "", eviction.message)
         self._port.send(evict, partial(self._answered, eviction, pod), effort=Effort.ONCE)
 
+    @property
+    def awaited_by(self) -> Set[str]:
+        """The gangs and pods for which somebody is to go who has not been told yet."""
+        return self._unanswered.keys()
+
     def _answered(self, eviction: Eviction, pod: Document | None, problem: ClusterError | None) -> None:
+        self._count_down(eviction.preemptor)
         task = eviction.task
         if problem is not None:
             self._cache.forget(task, self._port.view.find(POD, task.namespace, task.name))
@@ -46,3 +57,10 @@ class Evictor:
             self._port.send(RecordEvent(pod, PREEMPTED, eviction_text(eviction)))
         for listener in self.evicted:
             listener(eviction)
+
+    def _count_down(self, preemptor: str) -> None:
+        self._unanswered[preemptor] -= 1
+        if self._unanswered[preemptor] <= 0:
+            del self._unanswered[preemptor]
+            for listener in self.settled:
+                listener(preemptor)

@@ -87,6 +87,9 @@ class SessionLoop:
         self._clock, self._unschedulable = port.clock, unschedulable
         self.binding = Binding(port, cache, wake=self._wake_later)
         self.evictor = Evictor(port, cache, wake=self._wake_later)
+        self.evictor.settled.append(self._evictions_settled)
+        self._held_back: set[str] = set()
+        """Gangs and pods that could be bound, were it not for those who are still to go for them."""
         self._requester = BindRequester(port, cache, wake=self._wake_later, report=report)
         self._statuses = StatusWriter(port.view, self._failed_in_part)
         self._conditions: dict[str, PodConditions] = {}
@@ -122,6 +125,7 @@ class SessionLoop:
         """Hold sessions from now on, after the first change; another process may have written statuses and conditions before."""
         self._statuses.forget()
         self._conditions.clear()
+        self._held_back.clear()
         self._is_running, self._due = True, NEVER
 
     def stop(self) -> None:
@@ -209,6 +213,8 @@ class SessionLoop:
             snapshot = self._unschedulable.without(snapshot)
         parts = self._parts(snapshot, begun)
         changing = [self._take_out(part) for part in parts]
+        for part in parts:
+            self._hold_back(part.decisions)
         self._announce(whole, parts)
         self._is_carrying_out = True
         try:
@@ -271,6 +277,22 @@ class SessionLoop:
         if changing:
             self._plan(self._clock.elapsed + self._pace.arrival)
         return changing
+
+    def _hold_back(self, decisions: Decisions) -> None:
+        """Bind nobody as long as those who are to go for it may stay: the limits of its queue would not hold then."""
+        if not self.evictor.awaited_by:
+            return
+        tasks = [task for key in decisions.binds if (task := self._cache.cluster.state.task(key)) is not None]
+        held = {task.key: name for task in tasks if (name := task.gang or task.key) in self.evictor.awaited_by}
+        for key in held:
+            del decisions.binds[key]
+        self._held_back.update(held.values())
+        decisions.outcomes = [outcome for outcome in decisions.outcomes if outcome.state.key not in self._held_back]
+
+    def _evictions_settled(self, preemptor: str) -> None:
+        if preemptor in self._held_back:
+            self._held_back.discard(preemptor)
+            self.wake(Urgency.SOON)
 
     def _is_theirs(self, outcome: Outcome) -> bool:
         """Tell whether another scheduler looks after a gang and writes its status: no pod is ours, or came to our gate."""

@@ -117,7 +117,7 @@ class Mirror:
         for document in documents:
             place = _place(kind, document)
             before = self.find(kind, *place)
-            goes_back = bool(version) and before is not None and _version(document) < _version(before) <= newest
+            goes_back = bool(version) and before is not None and _goes_back(before, document) and _version(before) <= newest
             is_older = is_older or goes_back
             seen.add(place)
             self._put_listed(kind, document, is_last_word=was_set_back or goes_back)
@@ -191,9 +191,19 @@ def _place(kind: Kind, document: Document) -> Place:
 
 def _is_newer(before: Document, document: Document, *, is_last_word: bool) -> bool:
     """Tell whether the known version is not older; objects without versions, such as metrics, are always replaced."""
-    if is_last_word and before != document:
+    if (is_last_word and before != document) or _is_of_other_history(before, document):
         return False
     return 0 < _version(document) <= _version(before)
+
+
+def _goes_back(before: Document, document: Document) -> bool:
+    return _version(document) < _version(before) or _is_of_other_history(before, document)
+
+
+def _is_of_other_history(before: Document, document: Document) -> bool:
+    """Tell whether the server was set back in between: of two objects with one name, each has versions of its own otherwise."""
+    is_other = before["metadata"].get("uid") != document["metadata"].get("uid")
+    return is_other and _version(document) == _version(before) > 0
 
 
 def _version(document: Document) -> int:

@@ -85,6 +85,8 @@ class Reflector:
         self._wait = FIRST_WAIT
         self._gone_wait = 0.0
         """After the next 410; only a watch that lasts sets it back, since each list in between is one more fault of its kind."""
+        self._is_distrusted = False
+        """Everything that is known is void once the next list is there."""
         self._listed_at, self._wanted_since = float("-inf"), float("-inf")
         """When the latest successful list was requested, and since when a newer one is wanted."""
         self._listening: asyncio.Timeout | None = None
@@ -146,6 +148,14 @@ class Reflector:
         if self._listening is not None and not self._listening.expired() and not self.is_fresh(since):
             self._listening.reschedule(asyncio.get_running_loop().time())
 
+    def distrust(self) -> None:
+        """List anew, and let nothing be newer than that: another kind has shown that the server was set back.
+
+        What we know from the answers to our own writes may be undone by that, and no version of this kind tells.
+        """
+        self._is_distrusted = True
+        self.refresh(asyncio.get_running_loop().time())
+
     def hurry(self) -> None:
         """Retry at once if a retry is waiting: the server is back."""
         if not self.is_following:
@@ -178,11 +188,15 @@ class Reflector:
         begun = asyncio.get_running_loop().time()  # not after the answer: a list need not show what happened while it was under way
         listing = await self._client.list(self.kind, self._namespace, fields=self._fields)
         self._mirror.hidden.discard(self.kind)
-        was_set_back = _number(listing.version) < self._newest
+        was_set_back, is_void = _number(listing.version) < self._newest, self._is_distrusted and begun >= self._wanted_since
         if self._only is None:
-            was_set_back = self._mirror.replace(self.kind, listing.items, version=listing.version, was_set_back=was_set_back)
+            found = self._mirror.replace(
+                self.kind, listing.items, version=listing.version, was_set_back=was_set_back or is_void
+            )  # fmt: skip
+            was_set_back = was_set_back or (found and not is_void)
         else:
-            self._mirror.replace_one(self.kind, self._only, listing.items, was_set_back=was_set_back)
+            self._mirror.replace_one(self.kind, self._only, listing.items, was_set_back=was_set_back or is_void)
+        self._is_distrusted = self._is_distrusted and not is_void
         self._version, self._wait, self.lists = listing.version, FIRST_WAIT, self.lists + 1
         self._newest = _number(listing.version)
         self._listed_at = begun

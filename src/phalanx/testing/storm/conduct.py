@@ -25,8 +25,8 @@ from phalanx.testing.storm.workloads import JOB, NAMESPACE, VOLCANO, Workload
 GPU = "nvidia.com/gpu"
 LAG_SECONDS = 5.0
 """So long after a change of a node a bind may still land that was decided before it."""
-AFTER_TROUBLE_SECONDS = 8.0
-"""So long after a fault something of it may still be on the way."""
+AFTER_TROUBLE_SECONDS = 14.0
+"""So long after a fault something of it may still be on the way: what failed is sent again after 12.5 s at the latest."""
 ROLL_BACK_SECONDS = 15.0
 """After a bind was refused, the rest of its gang is gone by then, or the gang is whole."""
 PATIENCE_SECONDS = 55.0
@@ -34,7 +34,7 @@ PATIENCE_SECONDS = 55.0
 ROUND_SECONDS, MOST_ROUNDS, ROUNDS_SECONDS = 0.5, 8, 60.0
 """How often a gang may be refused in a minute: waits of 1, 2, 4, 8, 16 and 32 s allow seven times."""
 MOST_FORBIDDEN, FORBIDDEN_SECONDS = 14, 10.0
-"""How often an object may be written in vain: it may change, which is a reason to try, and status and annotations are two writes."""
+"""How often an object may be written in vain: each change of it is a reason to try, and status and annotations are two writes."""
 HASTE = 0.7
 """Who waits for a smaller part of what the server asked for has not waited."""
 SCALED_SECONDS = 40.0
@@ -257,10 +257,19 @@ class Conduct(Witness):
         self._unfit = {name: self._unfit.get(name, self._clock()) for name in closed}
         self._gangs.clear()
         self._cards.clear()
+        self._refusals.clear()  # the groups that remembered them do so no more
         for pod in self._store.items(POD):
             if pod["spec"].get("nodeName"):
                 self._decided.add((pod["metadata"]["uid"], pod["spec"]["nodeName"]))
                 self._hear_pod(WatchEvent(0, "ADDED", POD, pod, pod))
+
+    def forget(self) -> None:
+        """Begin anew with an empty cluster; whoever judges for a month must not grow."""
+        for memory in (self._gangs, self._cards, self._decided, self._doomed, self._refusals, self._term_of, self._failing):
+            memory.clear()
+        self._not_before.clear()
+        self._forbidden.clear()
+        self._rounds.clear()
 
     def tick(self, replicas: list[Replica]) -> None:
         """Look at who leads, and at what has lasted too long."""

@@ -45,7 +45,7 @@ PATIENCE = 0.06
 """After this share of a day a gang that waits is withdrawn, or those that never fit would be more and more until the night."""
 QUEUE_LASTS = 7
 """So many workloads share a queue of their own, which goes when they are gone."""
-DEADLY = frozenset({"kill", "stop", "crash at write"})
+DEADLY = frozenset({"kill", "stop", "crash at write", "deaf heir", "blind heir"})
 KEPT_LINES = 500
 SETTLED_DAYS = 3
 """From the night after so many days on nothing grows: until then caches fill."""
@@ -72,6 +72,7 @@ class Chronicle:
     """What became of a cluster."""
 
     nights: tuple[Growth, ...]
+    """The first ones, and the last."""
     violations: tuple[Violation, ...]
     cpu_seconds: float
     requests: int
@@ -79,8 +80,8 @@ class Chronicle:
     lines: tuple[str, ...] = field(repr=False, default=())
 
 
-def live_through(life: Life, tell: Callable[[int, Growth], None] = lambda day, growth: None) -> Chronicle:
-    """Let a cluster live; `tell` is called every night with the number of the day and what there is."""
+def live_through(life: Life, tell: Callable[[int, Growth, int], None] = lambda day, growth, broken: None) -> Chronicle:
+    """Let a cluster live; `tell` is called every night with the number of the day, what there is, and how much was broken."""
     random.seed(life.seed)
     with asyncio.Runner(loop_factory=StormLoop) as runner:
         return runner.run(Month(life, tell).live())
@@ -107,7 +108,7 @@ class Month(Storm):
 
     lease = SLOW_LEASE
 
-    def __init__(self, life: Life, tell: Callable[[int, Growth], None]) -> None:
+    def __init__(self, life: Life, tell: Callable[[int, Growth, int], None]) -> None:
         """Begin with nothing."""
         super().__init__(Plan(life.seed, life.replicas, life.nodes, (), ()))
         self.life, self._tell = life, tell
@@ -277,6 +278,7 @@ class Month(Storm):
             self._tick()
             self._keep_house(now)
             await asyncio.sleep(min(STEP_SECONDS, ends_at - now))
+        self.conduct.forget()
 
     def _grown(self) -> Iterator[Violation]:
         """Yield what grew from the first night that counts to the last."""
@@ -289,8 +291,9 @@ class Month(Storm):
         outside = (self.server, self.server.store, self.judge, self.nodes, self, self.replicas, *self.replicas, self._loop)
         wires = tuple(replica.wire for replica in self.replicas)
         growth = measured(roots, (*outside, *wires))
+        del self.nights[SETTLED_DAYS:]  # nobody looks at those between the first that count and the last
         self.nights.append(growth)
-        self._tell(day, growth)
+        self._tell(day, growth, len(self.judge.violations))
 
 
 def _moment(event: Document) -> float:

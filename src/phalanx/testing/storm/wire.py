@@ -273,10 +273,9 @@ class Wire(MemoryClient):
             yield ()
             while loop.time() < ends_at:
                 await self._spell(watch)
-                if self._server.epoch != epoch:
-                    raise Unreachable("the server went away")
                 if self.lag and watch.has_news:
                     await asyncio.sleep(self._chance.uniform(0.0, self.lag))
+                self._check_epoch(epoch)
                 bell.clear()
                 found = [Change(event.type, event.object) for event in watch.take()]
                 if found:
@@ -284,6 +283,7 @@ class Wire(MemoryClient):
                         part = self._chance.randint(1, len(latest))
                         yield [Change(item.type, own(item.object)) for item in latest[:part]]
                         await asyncio.sleep(self._chance.uniform(0.0, LONGEST_BEHIND_SECONDS))
+                        self._check_epoch(epoch)
                         yield [Change(item.type, own(item.object)) for item in latest[part:]]
                     latest, heard = [*latest, *found][-MOST_REPEATED:], loop.time()
                     yield [Change(item.type, own(item.object)) for item in found]
@@ -297,6 +297,10 @@ class Wire(MemoryClient):
         finally:
             self._watches.remove(watch)
             self.store.history.leave(watch)
+
+    def _check_epoch(self, epoch: int) -> None:
+        if self._server.epoch != epoch:
+            raise Unreachable("the server went away")
 
     def _patience(self, heard: float, ends_at: float) -> float:
         now = asyncio.get_running_loop().time()
