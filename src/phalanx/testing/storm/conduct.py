@@ -61,8 +61,6 @@ class Conduct(Witness):
     def __init__(self, judge: Judge, workloads: Callable[[], Mapping[str, Workload]], limits: Mapping[str, float]) -> None:
         """`workloads` returns who submits gangs, by name; `limits` are the cards that queues may use."""
         self._judge, self._store, self._clock, self._workloads, self._limits = judge, judge.store, judge.clock, workloads, limits
-        self.troubled_at = -1.0
-        """When something was last wrong with a process or its connection."""
         self.lease_excused_until = self.queues_excused_until = 0.0
         """Until then somebody has meddled with the lease, or with groups."""
         self._gangs: dict[str, _Gang] = defaultdict(_Gang)
@@ -240,7 +238,7 @@ class Conduct(Witness):
         now = self._clock()
         if (pod["metadata"]["uid"], node) not in self._decided:
             self._judge.accuse("never decided", f"pod {name} is bound to {node}, and no session decided that")
-        is_quiet = now - self.troubled_at > AFTER_TROUBLE_SECONDS
+        is_quiet = now - self._judge.troubled_at > AFTER_TROUBLE_SECONDS
         if is_quiet and now - self._unfit.get(node, now) > LAG_SECONDS:
             self._judge.accuse("unfit node", f"pod {name} is bound to {node}, which takes no pods")
         taken, limit = sum(self._cards[queue].values()), self._limits.get(queue)
@@ -275,7 +273,7 @@ class Conduct(Witness):
         """Look at who leads, and at what has lasted too long."""
         now = self._clock()
         if any(_is_in_trouble(replica) for replica in replicas):
-            self.troubled_at = now
+            self._judge.troubled_at = now
         leaders = [replica.name for replica in replicas if replica.is_leader]
         if len(leaders) > 1 and now > self.lease_excused_until:
             self._judge.accuse("two lead", f"{' and '.join(leaders)} lead at the same time")
@@ -284,7 +282,7 @@ class Conduct(Witness):
         due = [item for item in self._rounds if now - item[0] >= ROLL_BACK_SECONDS]
         self._rounds = [item for item in self._rounds if now - item[0] < ROLL_BACK_SECONDS]
         for moment, who, app in due:
-            if who in leading and self.troubled_at < moment - AFTER_TROUBLE_SECONDS:
+            if who in leading and self._judge.troubled_at < moment - AFTER_TROUBLE_SECONDS:
                 self._judge_round(moment, app)
 
     def _judge_round(self, moment: float, app: str) -> None:
@@ -292,7 +290,7 @@ class Conduct(Witness):
         gang, workload = self._gangs[app], self._workloads().get(app)
         if workload is None or not len(gang.held) < _minimum(workload):
             return
-        first = max(moment - ROLL_BACK_SECONDS, self.troubled_at + LAG_SECONDS)  # what landed before is left to `heal`
+        first = max(moment - ROLL_BACK_SECONDS, self._judge.troubled_at + LAG_SECONDS)  # what landed before is left to `heal`
         left = [uid for uid, since in gang.held.items() if first < since <= moment + LAG_SECONDS]
         if left and workload.changed_at < moment - SCALED_SECONDS:
             text = f"{len(left)} of {_minimum(workload)} members are there {ROLL_BACK_SECONDS:g} s after a bind was refused"

@@ -25,6 +25,8 @@ class Judge:
     lines: list[str] = field(default_factory=list)
     excused_until: float = 0.0
     """Until then two may have led, or what was on the wire may land: a node may hold too much for a while."""
+    troubled_at: float = 0.0
+    """When something was last wrong with a process or its connection: who hears nothing relieves nobody."""
     _excess: dict[str, float] = field(default_factory=dict)
     _nodes: dict[str, str] = field(default_factory=dict)
     """The node of each pod that was bound, by uid."""
@@ -97,7 +99,7 @@ class Judge:
     def tick(self) -> None:
         """Look at what has lasted too long."""
         for name, since in self._excess.items():
-            if self.clock() - max(since, 0.0) > RELIEF_SECONDS and self.clock() > self.excused_until + RELIEF_SECONDS:
+            if self.clock() - max(since, self.troubled_at, self.excused_until) > RELIEF_SECONDS:
                 self.accuse("over-commitment", f"node {name} still holds too much after {RELIEF_SECONDS:g} s")
 
     # --- decisions -------------------------------------------------------------------------------------------------------

@@ -75,6 +75,10 @@ class Window:
     kinds: frozenset[Kind] = frozenset()
     """Whose watches it is about; all if there are none."""
 
+    def is_about(self, kind: Kind | None) -> bool:
+        """Tell whether it is about watches of a kind."""
+        return kind is None or not self.kinds or kind in self.kinds
+
 
 class Witness:
     """Sees what a replica sends, and what becomes of it."""
@@ -143,8 +147,7 @@ class Wire(MemoryClient):
         now = asyncio.get_running_loop().time()
         self.windows = [window for window in self.windows if window.until > now]
         for window in self.windows:
-            is_about = kind is None or not window.kinds or kind in window.kinds
-            if window.fault in faults and is_about and self._chance.random() < window.share:
+            if window.fault in faults and window.is_about(kind) and self._chance.random() < window.share:
                 self.faults += 1
                 return window.fault
         return None
@@ -326,9 +329,15 @@ class Wire(MemoryClient):
         if fault is Fault.EXPIRED:
             raise Gone("too old resource version")
         if fault is Fault.SILENT:
-            until = max(window.until for window in self.windows if window.fault is Fault.SILENT)
-            await asyncio.sleep(max(until - asyncio.get_running_loop().time(), 0.0))
+            while left := self._silence(watch.kind):
+                await asyncio.sleep(min(left, WATCHED_FOR_SECONDS))
             await self._spell(watch)
+
+    def _silence(self, kind: Kind) -> float:
+        """Return for how long watches of a kind say nothing."""
+        now = asyncio.get_running_loop().time()
+        windows = [item for item in self.windows if item.fault is Fault.SILENT and item.is_about(kind) and item.until > now]
+        return max((item.until - now for item in windows), default=0.0)
 
 
 def _try(answer: Callable[[], Any]) -> None:
