@@ -1,9 +1,12 @@
 """`phalanx convert`: gangs from one dialect to another."""
 
+import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import click
+
+from phalanx.cli.progress import show_progress
 
 if TYPE_CHECKING:
     from phalanx.dialects.convert import Converted, Lost
@@ -16,6 +19,7 @@ Examples:
 
 DIALECTS = ("volcano", "kai", "coscheduling", "koordinator", "native", "yunikorn", "kueue", "gates")
 FORMS = ("yaml", "json")
+BETWEEN_NEWS = 1000
 PATH = click.Path(allow_dash=True)
 
 
@@ -37,6 +41,7 @@ def command(files: tuple[str, ...], more_files: tuple[str, ...], dialect: str, f
     if not paths:
         raise click.UsageError("nothing to read: name files or folders with -f, or stdin with -f -")
     _write(_in_dialect(paths, dialect), form)
+    _tell("")
 
 
 def _in_dialect(paths: Iterable[str], dialect: str) -> "Converted":
@@ -45,12 +50,16 @@ def _in_dialect(paths: Iterable[str], dialect: str) -> "Converted":
     from phalanx.errors import SnapshotError
     from phalanx.store.input_files import NOT_UNDERSTOOD, documents_of, refuse_broken
 
+    _tell("reading")
     documents = documents_of(paths)
+    _tell(f"converting {len(documents):,} objects")
     try:
         return converted([document for _, document in documents], dialect)
     except (SnapshotError, *NOT_UNDERSTOOD):
         refuse_broken(documents, [])
         raise
+    finally:
+        _tell("")
 
 
 def _write(found: "Converted", form: str) -> None:
@@ -69,9 +78,17 @@ def _write(found: "Converted", form: str) -> None:
     for line in lines:
         output.say(f"# lost: {line}")
     for number, item in enumerate(found.objects):
+        if number % BETWEEN_NEWS == 0:
+            _tell(f"written {number:,} of {len(found.objects):,} objects")
         if number:
             click.echo("---")
         output.write_data(item, form)
+
+
+def _tell(text: str) -> None:
+    """Show how far it has got, unless the objects themselves go to the terminal."""
+    if sys.stderr.isatty() and not sys.stdout.isatty():
+        show_progress(text)
 
 
 def _lines(lost: "list[Lost]") -> Iterator[str]:
