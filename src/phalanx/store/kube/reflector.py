@@ -22,7 +22,7 @@ from contextlib import aclosing, suppress
 from phalanx.errors import ClusterError, Forbidden, Gone, Missing, Unreachable
 from phalanx.model.kinds import Kind
 from phalanx.model.watch_event import BOOKMARK, DELETED
-from phalanx.store.api_client import ApiClient, Change
+from phalanx.store.api_client import ApiClient, Change, Listing
 from phalanx.store.kube.mirror import Mirror, Place
 
 SHORTEST_WATCH_SECONDS = 300
@@ -188,15 +188,7 @@ class Reflector:
         begun = asyncio.get_running_loop().time()  # not after the answer: a list need not show what happened while it was under way
         listing = await self._client.list(self.kind, self._namespace, fields=self._fields)
         self._mirror.hidden.discard(self.kind)
-        was_set_back, is_void = _number(listing.version) < self._newest, self._is_distrusted and begun >= self._wanted_since
-        if self._only is None:
-            found = self._mirror.replace(
-                self.kind, listing.items, version=listing.version, was_set_back=was_set_back or is_void
-            )  # fmt: skip
-            was_set_back = was_set_back or (found and not is_void)
-        else:
-            self._mirror.replace_one(self.kind, self._only, listing.items, was_set_back=was_set_back or is_void)
-        self._is_distrusted = self._is_distrusted and not is_void
+        was_set_back = self._replace(listing, is_void=self._is_distrusted and begun >= self._wanted_since)
         self._version, self._wait, self.lists = listing.version, FIRST_WAIT, self.lists + 1
         self._newest = _number(listing.version)
         self._listed_at = begun
@@ -204,6 +196,18 @@ class Reflector:
         if was_set_back:
             self._report(f"{self.kind.resource}: the server was set back to an earlier state, and so is what we know of it")
             self.on_set_back()
+
+    def _replace(self, listing: Listing, *, is_void: bool) -> bool:
+        """Let the mirror show a list, and nothing else if all that it knows is void; tell whether the server was set back."""
+        goes_back, found = _number(listing.version) < self._newest, False
+        if self._only is None:
+            found = self._mirror.replace(
+                self.kind, listing.items, version=listing.version, was_set_back=goes_back or is_void
+            )  # fmt: skip
+        else:
+            self._mirror.replace_one(self.kind, self._only, listing.items, was_set_back=goes_back or is_void)
+        self._is_distrusted = self._is_distrusted and not is_void
+        return goes_back or (found and not is_void)
 
     async def _watch(self) -> None:
         clock = asyncio.get_running_loop().time
