@@ -207,7 +207,8 @@ class StatusWriter:
     def _nominations(self, snapshot: Snapshot, outcome: Outcome) -> Iterator[Patch]:
         for state in outcome.state.tasks:
             task = state.task
-            node = snapshot.nodes.names[state.node] if state.status is Status.PIPELINED else ""
+            # A place that is free already is kept too, or others take it while the rest of the gang waits for those who leave.
+            node = snapshot.nodes.names[state.node] if state.status in (Status.PIPELINED, Status.ALLOCATED) else ""
             is_news = task.status is Status.PENDING and state.status is not Status.BINDING and node != task.nominated_node
             if is_news and self._pod_refusals.is_due(task.key, outcome.now):
                 yield Patch(POD, *split_key(task.key), {"status": {"nominatedNodeName": node or None}}, is_status=True)

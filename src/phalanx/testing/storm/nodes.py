@@ -12,9 +12,11 @@ from phalanx.model.task_status import ENDED
 from phalanx.model.watch_event import DELETED, WatchEvent
 from phalanx.store.memory import MemoryStore
 from phalanx.testing.build import node
+from phalanx.testing.storm.invariants import excess
 
 DEAD = "node.kubernetes.io/unreachable"
 GPUS, CPU = 4, 16
+REFUSED = {"phase": "Failed", "reason": "OutOfnvidia.com/gpu", "message": "Pod was rejected: Node didn't have enough resource"}
 
 
 class Nodes:
@@ -73,7 +75,14 @@ class Nodes:
     def _start(self, pod: Document) -> None:
         if self._seen.get(pod["metadata"]["uid"]) == "bound" and pod["spec"]["nodeName"] not in self.dead:
             with suppress(ClusterError):
-                self._patch(pod, {"phase": "Running"})
+                self._patch(pod, {"phase": "Running"} if self._admits(pod) else REFUSED)
+
+    def _admits(self, pod: Document) -> bool:
+        """Tell whether a kubelet lets a pod start: with what runs there it has to fit."""
+        name = pod["spec"]["nodeName"]
+        running = [item for item in self._store.items(POD) if item["spec"].get("nodeName") == name and _runs(item)]
+        machine = self._store.find(NODE, "", name)
+        return machine is None or not any(excess(machine, [*running, pod]))
 
     def _stop(self, pod: Document) -> None:
         """End a pod that leaves; on a dead node nobody does, until it is back or deleted."""
@@ -149,6 +158,10 @@ class Nodes:
         self.dead.add(name)
         for pod in self.pods_on(name):
             self._later(self._chance.uniform(0.0, 3.0), partial(self._remove, pod))
+
+
+def _runs(pod: Document) -> bool:
+    return (pod.get("status") or {}).get("phase") == "Running"
 
 
 def _state(pod: Document) -> str:

@@ -19,8 +19,8 @@ ON_NODES = ("die", "drain", "cordon", "taint", "delete node", "refuse binds")
 ON_WORKLOADS = ("scale", "suspend", "fail", "delete pods", "delete object", "remove", "evict by hand", "priority")
 ON_CLUSTER = ("hide group", "take lease", "edit queue", "reload", "compact", "restore")
 
-RESTARTING = 0.3
-"""The share of gangs whose owner makes them anew as a whole."""
+RESTARTING, SLOW = 0.3, 0.2
+"""The shares of gangs whose owner makes them anew as a whole, and one pod after the other."""
 LATENCIES, LAGS = (0.002, 0.02, 0.2), (0.0, 0.05, 0.5)
 LASTING = {"refuse binds": 2.0}
 """Incidents that last so many times longer than others."""
@@ -69,7 +69,7 @@ def plan_of(seed: int, *, seconds: float = STORM_SECONDS) -> Plan:
     nodes = chance.randint(2, 5)
     orders = [_order(chance, number, nodes, seconds) for number in range(chance.randint(3, 9))]
     orders += [_late_order(chance, len(orders) + number, nodes, seconds) for number in range(chance.randint(0, 3))]
-    orders = [replace(order, restarts_whole=chance.random() < RESTARTING) for order in orders]
+    orders = [_with_manners(chance, order) for order in orders]
     incidents = sorted((_incident(chance, seconds) for _ in range(chance.randint(3, 14))), key=lambda item: item.at)
     latency, lag = chance.choice(LATENCIES), chance.choice(LAGS)
     return Plan(seed, chance.randint(1, 3), nodes, tuple(orders), tuple(incidents), latency=latency, lag=lag)
@@ -83,6 +83,10 @@ def _order(chance: Random, number: int, nodes: int, seconds: float) -> Order:
         priority=chance.choice(tuple(CLASSES)), queue=chance.choice(QUEUES), seconds=chance.uniform(3.0, 40.0),
         at=round(chance.uniform(0.0, 0.8 * seconds), 1),
     )  # fmt: skip
+
+
+def _with_manners(chance: Random, order: Order) -> Order:
+    return replace(order, restarts_whole=chance.random() < RESTARTING, one_by_one=chance.random() < SLOW)
 
 
 def _late_order(chance: Random, number: int, nodes: int, seconds: float) -> Order:

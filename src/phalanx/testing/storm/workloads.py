@@ -39,6 +39,8 @@ class Order:
     """When it is submitted."""
     restarts_whole: bool = False
     """Its owner makes all of its pods anew when it loses one, as many operators do."""
+    one_by_one: bool = False
+    """Its owner makes the next pod a while after the one before, as those do that make a leader first and then its workers."""
 
 
 class Pods:
@@ -186,6 +188,8 @@ class Workload:
         for index in range(wanted):
             if index not in there or (self.order.dialect == JOB and there[index]["metadata"].get("deletionTimestamp")):
                 self._make(index)
+                if self.order.one_by_one:
+                    return
 
     def _make(self, index: int) -> None:
         self._number += 1
