@@ -67,8 +67,10 @@ class Nodes:
             self._later(self._chance.uniform(0.1, 5.0), lambda: self._stop(pod))
 
     def look_anew(self) -> None:
-        """Go by what the store says now that it was set back: what runs on a node and is unknown there is ended."""
+        """Go by what the store says now that it was set back: who is there works, unless his node says that it does not."""
         self._seen = {}
+        alive = {item["metadata"]["name"] for item in self._store.items(NODE) if not _is_dead(item)}
+        self.dead -= alive
         for pod in self._store.items(POD):
             self._take_in(pod)
 
@@ -158,6 +160,10 @@ class Nodes:
         self.dead.add(name)
         for pod in self.pods_on(name):
             self._later(self._chance.uniform(0.0, 3.0), partial(self._remove, pod))
+
+
+def _is_dead(machine: Document) -> bool:
+    return any(taint["key"] == DEAD for taint in machine["spec"].get("taints") or ())
 
 
 def _runs(pod: Document) -> bool:
