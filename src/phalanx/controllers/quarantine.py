@@ -37,6 +37,8 @@ GROUP_PATIENCE_SECONDS = 10.0
 """Whoever creates pods may create their group after them."""
 YOUNG_SECONDS = 1.0
 """A group that was created so recently may be the reason why pods can be read now, or no longer."""
+MOST_READ = 1000
+"""After so many objects what they had in common is forgotten: templates come and go."""
 POD_ALONE, MEMBERS, CONTESTED = "pod", "members", "contested"
 
 
@@ -56,7 +58,7 @@ class QuarantineController:
 
     def __init__(self, schedulers: frozenset[str] = frozenset()) -> None:
         """Report missing groups for pods of these schedulers; for those of all if there are none."""
-        self._schedulers = schedulers
+        self._schedulers, self._reader = schedulers, _Reader()
 
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
         """Return the object alone, unless others decide whether it can be read, or it decides that for others."""
@@ -68,9 +70,9 @@ class QuarantineController:
         """Write each problem on its object, once, and remove problems that are solved."""
         assert isinstance(key, QuarantineKey), "only keys of our own come back"
         if key.about in GROUP_BY_DIALECT:
-            return _group(view, key, key.about)
+            return _group(view, key, key.about, self._reader)
         found = list(_pods(view, key))
-        problems = dict(_problems(view, found)) if found else {}
+        problems = dict(_problems(view, found, self._reader)) if found else {}
         absent = {key_of(pod): text for pod in found if self._is_ours(pod) and (text := _missing_group(view, pod))}
         due = {key_of(pod): _created(pod) + GROUP_PATIENCE_SECONDS for pod in found if key_of(pod) in absent}
         told = {place: text for place, text in absent.items() if due[place] <= view.now} | {
@@ -124,22 +126,32 @@ def _place(document: Document) -> tuple[str, str]:
 # --- groups --------------------------------------------------------------------------------------------------------------
 
 
-def _group(view: View, key: Key, dialect: str) -> Result:
+def _group(view: View, key: Key, dialect: str, reader: "_Reader") -> Result:
     group = view.find(GROUP_BY_DIALECT[dialect], key.namespace, key.name)
     if group is None:
         return NOTHING
-    text = _alone(group) or _more_than_there_will_be(view, group, dialect)
+    text = reader.problem_of(group) or _more_than_there_will_be(view, group, dialect)
     write = _conditions if dialect in CONDITIONS else _annotation
     return Result([*write(group, dialect, text, view.now)])
 
 
-def _alone(document: Document) -> str:
-    """Return why an object cannot be read by itself; empty if it can."""
-    try:
-        ObjectCluster().put(document)
-    except SnapshotError as problem:
-        return str(problem)
-    return ""
+class _Reader:
+    """Reads objects one at a time, each as if there were no others; what the pods of a template have in common is read once."""
+
+    def __init__(self) -> None:
+        self._cluster, self._count = ObjectCluster(), 0
+
+    def problem_of(self, document: Document) -> str:
+        """Return why an object cannot be read by itself; empty if it can."""
+        self._count += 1
+        if self._count > MOST_READ:
+            self._cluster, self._count = ObjectCluster(), 0
+        try:
+            self._cluster.put(document)
+        except SnapshotError as problem:
+            return str(problem)
+        self._cluster.remove(document)
+        return ""
 
 
 def _more_than_there_will_be(view: View, group: Document, dialect: str) -> str:
@@ -216,10 +228,10 @@ def _contested(view: View, namespace: str) -> Iterable[Document]:
     return {key_of(pod): pod for pod in (*found, *others)}.values()
 
 
-def _problems(view: View, pods: Sequence[Document]) -> Iterator[tuple[Key, str]]:
+def _problems(view: View, pods: Sequence[Document], reader: "_Reader") -> Iterator[tuple[Key, str]]:
     """Yield the pods that cannot be read together with each other and the groups that they name, each with the reason."""
     if len(pods) == 1 and _is_read_alone(pods[0]):
-        yield key_of(pods[0]), _alone(pods[0])
+        yield key_of(pods[0]), reader.problem_of(pods[0])
         return
     cluster = ObjectCluster()
     for document in (*_named(view, pods), *pods):

@@ -31,7 +31,7 @@ NEW_YEAR = 1_767_225_600.0
 STEP_SECONDS = 0.5
 """Between two looks of those who make pods."""
 BETWEEN_BACKUPS_SECONDS = 15.0
-CALM_SECONDS, SILENT_SECONDS = 900.0, 90.0
+CALM_SECONDS, SILENT_SECONDS = 900.0, 70.0
 """Once faults have stopped: for how long everything may take to find its place, and how long nothing is written then. A gang that
 lost members is healed after a minute, and one that was refused is tried again after five at most."""
 OVERTAKING_SECONDS = 60.0

@@ -34,7 +34,9 @@ LATE_TWICE, SECOND_TIME_SECONDS = ("bind", "evict"), 10.0
 """So long after the first time a request may take effect a second time."""
 STORM = "the storm: "
 """How everything begins that goes wrong on the wire, and that no server said."""
-WATCHED_FOR_SECONDS = 2.0
+SHAKEN_SECONDS = 2.0
+"""For so long watches take to go on after a connection was reset."""
+WATCHED_FOR_SECONDS = 3.0
 """After so long at most a watch looks whether it was stalled or cut."""
 SHORTEST_WAIT_SECONDS = 0.001
 """A timer may fire a nanosecond early, and who waits for that nanosecond waits for ever."""
@@ -130,6 +132,8 @@ class Wire(MemoryClient):
         """Who looks at what is sent, and whose connection this is."""
         self.lag = 0.0
         """Seconds by which watches are behind, at most."""
+        self._shaken_until = 0.0
+        """A connection was reset: until then watches are behind."""
         self.faults = 0
         self.is_over = False
         """Nobody looks any more, and nothing is answered."""
@@ -187,6 +191,8 @@ class Wire(MemoryClient):
         if fault is None and about.startswith("/"):  # half of all requests; what they ask for seldom changes
             await asyncio.sleep(2 * self._latency)
             return answer()
+        if fault is Fault.LOST:
+            self._shaken_until = asyncio.get_running_loop().time() + SHAKEN_SECONDS
         sending = _Sending(fault, self._late(verb, fault), partial(self.witness.refused, self, verb, about), verb in LATE_TWICE)
         return own(await self._carried(answer, sending))
 
@@ -276,8 +282,9 @@ class Wire(MemoryClient):
             yield ()
             while loop.time() < ends_at:
                 await self._spell(watch)
-                if self.lag and watch.has_news:
-                    await asyncio.sleep(self._chance.uniform(0.0, self.lag))
+                lag = max(self.lag, self._shaken_until - loop.time())
+                if lag > 0.0 and watch.has_news:
+                    await asyncio.sleep(self._chance.uniform(0.0, lag))
                 self._check_epoch(epoch)
                 bell.clear()
                 found = [Change(event.type, event.object) for event in watch.take()]
