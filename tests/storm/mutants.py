@@ -25,6 +25,8 @@ class Mutant:
     breaks: frozenset[str]
     needs: frozenset[str]
     plant: Plant
+    is_rare: bool = False
+    """A storm that was kept finds it (`seeds.toml`), and few others do."""
 
     @property
     def mechanism(self) -> str:
@@ -39,13 +41,15 @@ class Mutant:
             yield patch
 
 
-def planted(name: str, *, breaks: str | tuple[str, ...], needs: tuple[str, ...] = ()) -> Callable[[Plant], Plant]:
+def planted(
+    name: str, *, breaks: str | tuple[str, ...], needs: tuple[str, ...] = (), is_rare: bool = False
+) -> Callable[[Plant], Plant]:
     """Add a bug to the list."""
 
     def add(plant: Plant) -> Plant:
         assert name not in PLANTED, f"{name} is planted twice"
         broken = (breaks,) if isinstance(breaks, str) else breaks
-        PLANTED[name] = Mutant(name, frozenset(broken), frozenset(needs), plant)
+        PLANTED[name] = Mutant(name, frozenset(broken), frozenset(needs), plant, is_rare)
         return plant
 
     return add

@@ -121,7 +121,7 @@ def _evict_without_uid(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ApiPort, "_evict", evict)
 
 
-@planted("bound before its victims are told", breaks="queue limit")
+@planted("bound before its victims are told", breaks="queue limit", is_rare=True)
 def _bound_too_early(patch: pytest.MonkeyPatch) -> None:
     """A gang takes the share of others in its queue who may still stay."""
     patch.setattr(SessionLoop, "_hold_back", _nothing)
@@ -209,7 +209,7 @@ def _condition_noted_too_early(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(PodConditions, "answered", lambda self, uid, problem: False)
 
 
-@planted("free places are not kept", breaks="evicted in vain")
+@planted("free places are not kept", breaks="evicted in vain", is_rare=True)
 def _free_not_kept(patch: pytest.MonkeyPatch) -> None:
     """While some of a gang wait for those who leave, what is free already for the others is anybody's."""
     nominations = StatusWriter._nominations

@@ -69,13 +69,13 @@ def _older_versions_win(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(mirror, "_is_newer", lambda before, document, *, is_last_word: False)
 
 
-@planted("undone writes are believed", breaks=STALE, needs=("restore",))
+@planted("undone writes are believed", breaks=STALE, needs=("restore",), is_rare=True)
 def _undone_writes(patch: pytest.MonkeyPatch) -> None:
     """What we know from answers to our own writes outlives that the server was set back, if only another kind shows that."""
     patch.setattr(Reflector, "distrust", lambda self: None)
 
 
-@planted("versions of two histories are compared", breaks=STALE, needs=("restore",))
+@planted("versions of two histories are compared", breaks=STALE, needs=("restore",), is_rare=True)
 def _histories_compared(patch: pytest.MonkeyPatch) -> None:
     """Another object with the same version, made after the server was set back, is taken for the one we know."""
     patch.setattr(mirror, "_is_of_other_history", lambda before, document: False)

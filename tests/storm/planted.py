@@ -83,7 +83,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--no-shrink", dest="shrinks", action="store_false")
     asked = parser.parse_args(arguments)
-    names = [name for name in everything() if not asked.names or any(part in name for part in asked.names)]
+    names = [name for name, mutant in everything().items() if _is_asked_for(mutant, asked.names)]
     print("| planted bug | first seed | found by | incidents | time |\n|---|---|---|---|---|", flush=True)
     missed = 0
     context = multiprocessing.get_context("spawn")
@@ -95,6 +95,10 @@ def main(arguments: Sequence[str]) -> int:
             missed += found.seed is None
     print(f"planted: {len(names)} bugs, {missed} not found")
     return missed
+
+
+def _is_asked_for(mutant: Mutant, parts: Sequence[str]) -> bool:
+    return any(part in mutant.name for part in parts) if parts else not mutant.is_rare
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from phalanx.errors import ClusterError
@@ -12,7 +13,7 @@ from phalanx.model.kinds import POD, kind_at
 from phalanx.testing.storm.plan import GROUPS, STORM_SECONDS, Incident
 from phalanx.testing.storm.replica import LEASE_SECONDS, Replica
 from phalanx.testing.storm.wire import LATEST_SECONDS, Fault, Window
-from phalanx.testing.storm.workloads import BARE, COSCHEDULING, NAMESPACE, VOLCANO, Workload
+from phalanx.testing.storm.workloads import BARE, COSCHEDULING, NAMESPACE, VOLCANO, Order, Workload
 
 if TYPE_CHECKING:
     from phalanx.testing.storm.storm import Storm
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 QUEUE = kind_at("scheduling.volcano.sh", "queues")
 HALF, FOR_GOOD = 0.5, 1.0
 GROUPED = (VOLCANO, COSCHEDULING)
+UNSEEN = Order(name="", dialect=VOLCANO, size=2, gpus=2, priority="high", queue="default", seconds=20.0, at=0.0)
+"""What is submitted while an heir sees no pods: it fits on one node, and comes before most others."""
 OF_DECISIONS = (Fault.EVICTION, Fault.LOST, Fault.TWICE, Fault.REPEATED)
 """Faults that do harm where something is bound or evicted meanwhile."""
 HEIR_SECONDS = 5.0
@@ -136,7 +139,7 @@ def _blind_heir(storm: "Storm", incident: Incident) -> End:
         for replica in storm.replicas:
             if replica is not leader:
                 storm.weather(replica, Window(Fault.SILENT, 1.0, until, frozenset({POD})))
-        storm.hurry_next()
+        storm.submit(replace(UNSEEN, name=f"unseen-{len(storm.workloads)}", at=storm.judge.clock()))
         loop.call_later(HEIR_SECONDS / 2, storm.nodes.come_back, name)
         loop.call_later(2 * HEIR_SECONDS, leader.kill)
 

@@ -25,7 +25,7 @@ from phalanx.testing.storm.plan import CAPPED_GPUS, CLASSES, STORM_SECONDS, Plan
 from phalanx.testing.storm.replica import LEASE_SECONDS, RENEW_SECONDS, RETRY_SECONDS, SCHEDULER, Replica, Surroundings
 from phalanx.testing.storm.server import Server
 from phalanx.testing.storm.wire import Window
-from phalanx.testing.storm.workloads import Pods, Workload
+from phalanx.testing.storm.workloads import Order, Pods, Workload
 
 NEW_YEAR = 1_767_225_600.0
 STEP_SECONDS = 0.5
@@ -160,6 +160,12 @@ class Storm:
         others = [item for item in self.workloads if now < item.begins_at < STORM_SECONDS]
         for following in sorted(others, key=lambda item: (-CLASSES[item.order.priority], item.begins_at))[:1]:
             following.begins_at = now + 2 * STEP_SECONDS
+
+    def submit(self, order: Order) -> None:
+        """Let somebody come whom the plan does not know."""
+        workload = Workload(order, self.pods, self.judge.clock)
+        self.workloads.append(workload)
+        self._by_name[order.name] = workload
 
     def profile_again(self) -> Profile:
         """Return the configuration, read again."""
