@@ -1,18 +1,16 @@
 """Planted bugs of the cache, binds, evictions, retries, and what is written about gangs."""
 
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from phalanx.controllers.controller import Bind, Evict, Patch
+from phalanx.controllers.controller import Bind, Evict
 from phalanx.errors import Busy, ClusterError, Conflict, Forbidden, Missing, ServerError
 from phalanx.explain.cause_key import cause_of_text
 from phalanx.live import api_port, outbox
 from phalanx.live.api_port import ApiPort
 from phalanx.live.outbox import Job, Outbox, Rank
-from phalanx.model.kinds import POD
 from phalanx.model.task import Task
 from phalanx.model.task_status import Status
 from phalanx.model.watch_event import WatchEvent
@@ -24,8 +22,7 @@ from phalanx.scheduling.eviction import Evictor
 from phalanx.scheduling.loop import SessionLoop
 from phalanx.scheduling.pod_conditions import PodConditions
 from phalanx.scheduling.status_writer import StatusWriter
-from phalanx.session.decision import Eviction, Outcome
-from phalanx.state.snapshot import Snapshot
+from phalanx.session.decision import Eviction
 from phalanx.state.verdict import YES
 from tests.storm.mutants import planted
 
@@ -207,21 +204,6 @@ def _noted_too_early(patch: pytest.MonkeyPatch) -> None:
 def _condition_noted_too_early(patch: pytest.MonkeyPatch) -> None:
     """A condition of a pod that was refused counts as written."""
     patch.setattr(PodConditions, "answered", lambda self, uid, problem: False)
-
-
-@planted("free places are not kept", breaks="evicted in vain", is_rare=True)
-def _free_not_kept(patch: pytest.MonkeyPatch) -> None:
-    """While some of a gang wait for those who leave, what is free already for the others is anybody's."""
-    nominations = StatusWriter._nominations
-
-    def only_pipelined(self: StatusWriter, snapshot: Snapshot, outcome: Outcome) -> Iterator[Patch]:
-        free = {state.task.name: state.task for state in outcome.state.tasks if state.status is Status.ALLOCATED}
-        yield from (write for write in nominations(self, snapshot, outcome) if write.name not in free)
-        for task in free.values():
-            if task.status is Status.PENDING and task.nominated_node:
-                yield Patch(POD, task.namespace, task.name, {"status": {"nominatedNodeName": None}}, is_status=True)
-
-    patch.setattr(StatusWriter, "_nominations", only_pipelined)
 
 
 @planted("V8: untried pods say nothing", breaks="no reason")

@@ -63,7 +63,7 @@ def _outbox_outlives(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Outbox, "drop", lambda self: None)
 
 
-@planted("statuses outlive a term", breaks="untrue status", needs=OFF_DUTY)
+@planted("statuses outlive a term", breaks="untrue status", needs=OFF_DUTY, is_rare=True)
 def _statuses_outlive(patch: pytest.MonkeyPatch) -> None:
     """A leader goes by what it wrote in its last term, whoever has written since, and does not look."""
     patch.setattr(StatusWriter, "forget", lambda self: None)

@@ -130,3 +130,14 @@ def test_a_nomination_that_the_server_refused_is_written_again_after_a_pause_tha
                 moments.append(second)
                 assert scene.writer.answered(write, ClusterError("pods/status is forbidden"))
     assert moments == [0, 1, 3, 7, 15]
+
+
+def test_places_that_are_free_already_are_nominated_too_while_the_rest_of_the_gang_waits_for_others_to_leave() -> None:
+    scene = Scene()
+    leaves = build.pod("leaves", on="n1", cpu=1)
+    leaves["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    scene.put(build.node("n1", cpu=1), leaves)
+    snapshot = scene.cluster.snapshot(NOW)
+    found = scene.writer.writes(snapshot, run_cycle(snapshot, POLICY, CATALOGUE))
+    nominated = {write.name: write.patch["status"] for write in found if isinstance(write, Patch) and "nominated" in str(write)}
+    assert nominated == {"train-0": {"nominatedNodeName": "n0"}, "train-1": {"nominatedNodeName": "n1"}}
