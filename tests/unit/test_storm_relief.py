@@ -16,7 +16,7 @@ STRANDED = Plan(
         Order("volcano-0", "volcano", 2, gpus=4, priority="low", queue="default", seconds=200.0, at=1.0),
         Order("volcano-1", "volcano", 2, gpus=4, priority="high", queue="default", seconds=200.0, at=5.0),
     ),
-    incidents=(Incident(0.5, "strand", target=1, seconds=30.0),),
+    incidents=(Incident(0.5, "strand", target=1, seconds=30.0),), admits_all=True,
 )  # fmt: skip
 """The binds of one gang are on the wire while its leader stands still; the next leader gives the nodes to another gang."""
 

@@ -27,6 +27,7 @@ class Nodes:
         self._store, self._chance, self._later = store, chance, later
         self._seen: dict[str, str] = {}
         self.dead: set[str] = set()
+        self.admits_all = False
         self.refusing: set[str] = set()
         """Nodes to which binds are refused, and pods: the name of their workload, and their index."""
         store.listen(self._hear)
@@ -84,7 +85,7 @@ class Nodes:
         name = pod["spec"]["nodeName"]
         running = [item for item in self._store.items(POD) if item["spec"].get("nodeName") == name and _runs(item)]
         machine = self._store.find(NODE, "", name)
-        return machine is None or not any(excess(machine, [*running, pod]))
+        return self.admits_all or machine is None or not any(excess(machine, [*running, pod]))
 
     def _stop(self, pod: Document) -> None:
         """End a pod that leaves; on a dead node nobody does, until it is back or deleted."""

@@ -57,6 +57,8 @@ class Plan:
     """Seconds that a request takes each way."""
     lag: float = 0.0
     """Seconds by which watches are behind, at most."""
+    admits_all: bool = False
+    """Kubelets let pods start that do not fit, as some do for devices."""
 
     def only(self, kept: frozenset[int]) -> "Plan":
         """Return the same storm with some of its incidents."""

@@ -104,6 +104,7 @@ class Storm:
         self.conduct = Conduct(self.judge, lambda: self._by_name, limits)
         self.server.store.listen(self.conduct.hear)
         self.nodes = Nodes(self.server.store, random.Random(f"nodes {self.plan.seed}"), loop.call_later)
+        self.nodes.admits_all = self.plan.admits_all
         around = Surroundings(self.server, self._policy, lambda: NEW_YEAR + loop.time() - START, self._complain, self.lease)
         self.replicas = [Replica(around, f"r{number}", f"{self.plan.seed}") for number in range(self.plan.replicas)]
         for replica in self.replicas:
