@@ -13,8 +13,9 @@ from tests.support.fault_proxy import Blow, Harm
 
 T = TypeVar("T")
 READ_CODES = (429, 500, 502, 503, 504)
-CODES, WATCH_CODES = (409, *READ_CODES), (410, *READ_CODES)
-"""Nobody conflicts with a question, and only what a watch goes on from can be gone."""
+CODES, WATCH_CODES, CODES_AFTER = (409, *READ_CODES), (410, *READ_CODES), (500, 502, 503, 504)
+"""Nobody conflicts with a question, only what a watch goes on from can be gone, and what took effect was not refused by anybody: a
+server that says 409 or 429 then has done nothing."""
 SHORTEST_SPELL, LONGEST_SPELL = 3.0, 12.0
 """For how many seconds the weather stays as it is."""
 REQUESTS: Mapping[Harm, float] = {
@@ -76,7 +77,7 @@ class Weather:
         if self._spell.code and not is_watch:
             return Blow(Harm.REFUSED, self._spell.code)
         harm = _drawn(self.chance, WATCHES if is_watch else REQUESTS)
-        codes = WATCH_CODES if is_watch else READ_CODES if is_read else CODES
+        codes = WATCH_CODES if is_watch else READ_CODES if is_read else CODES_AFTER if harm is Harm.REFUSED_AFTER else CODES
         code = self.chance.choice(codes) if harm in (Harm.REFUSED, Harm.REFUSED_AFTER) else 0
         return Blow(harm, code, self.chance.uniform(0.05, LONGEST_WATCH if is_watch and harm is not Harm.LATE else LONGEST_DELAY))
 
