@@ -11,6 +11,7 @@ from phalanx.live.api_port import ApiPort
 from phalanx.live.clock import LoopClock
 from phalanx.live.outbox import Outbox
 from phalanx.model.kinds import POD, Document, kind_of
+from phalanx.model.moment import moment_text
 from phalanx.model.task import TaskKey
 from phalanx.model.task_status import Status
 from phalanx.model.watch_event import WatchEvent
@@ -21,6 +22,8 @@ from phalanx.store.kube.client import Client
 from phalanx.store.kube.mirror import Mirror
 from phalanx.testing import build
 from tests.support.embedded_server import Server, until
+
+BOUND_AT = 1_767_225_600
 
 
 class Scene:
@@ -89,3 +92,37 @@ def test_a_pod_that_has_another_node_already_is_no_reason_to_take_its_gang_back(
     left = {item["metadata"]["name"]: item["spec"].get("nodeName") for item in scene.server.store.items(POD)}
     assert left == {"train-0": "n9", "train-1": "n0"}
     assert all("deletionTimestamp" not in item["metadata"] for item in scene.server.store.items(POD))
+
+
+def refused_then_bound_elsewhere(server: Server) -> None:
+    server.store.bind("default", "train-1", "n9")
+    server.refusals.append(Forbidden("not today"))
+
+
+def left_on_nodes(scene: Scene) -> list[str]:
+    pods = scene.server.store.items(POD)
+    return [
+        item["metadata"]["name"] for item in pods if item["spec"].get("nodeName") and "deletionTimestamp" not in item["metadata"]
+    ]
+
+
+def test_a_gang_that_is_taken_back_leaves_nobody_behind_whom_a_late_bind_brought_there() -> None:
+    """The other pod is refused, and no watch has told yet of the bind of an earlier term."""
+    assert left_on_nodes(played(refused_then_bound_elsewhere)) == []
+
+
+@pytest.mark.parametrize(("made_at", "left"), [(BOUND_AT - 30, []), (BOUND_AT + 30, ["train-2"])])
+def test_who_was_bound_before_goes_with_its_gang_unless_that_may_have_worked(made_at: int, left: list[str]) -> None:
+    """A member that was made after the other was bound may stand in for one that was lost."""
+    pods = [build.pod(f"train-{number}", group="train", cpu=1) for number in range(3)]
+    for pod in pods:
+        pod["metadata"]["creationTimestamp"] = moment_text(made_at)
+    gang = [build.pod_group("train", min_member=3), *pods[:2], bound(pods[2])]
+    scene = played(lambda server: server.refusals.append(Forbidden("not today")), gang)
+    assert left_on_nodes(scene) == left
+
+
+def bound(pod: Document) -> Document:
+    condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": moment_text(BOUND_AT)}
+    status = {**(pod.get("status") or {}), "phase": "Running", "conditions": [condition]}
+    return {**pod, "spec": {**pod["spec"], "nodeName": "n0"}, "status": status}

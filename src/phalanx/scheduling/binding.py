@@ -7,7 +7,7 @@ again; its owner makes it anew, and it waits with the others. Three things keep 
 * nothing is judged before every bind of the gang has an answer: until then a refused pod stays assumed on its node, so that no
   session hands out its place or tries it alone;
 * whether the rest is enough is judged by `lacks`, the same rule by which `heal` finds stale gangs: a gang that is whole without the
-  refused pod keeps what it has;
+  refused pod keeps what it has. What binds of an earlier leader brought to a node goes too, unless the gang may have worked;
 * a bind that nobody answered is no refusal. It is sent again for as long as we lead (`Effort` of the port); whoever leads next sees
   on the pods how far we got, and finishes the gang or heals it.
 
@@ -28,12 +28,12 @@ from phalanx.errors import ClusterError, Missing, Unreachable
 from phalanx.model.bind_request import remember
 from phalanx.model.kinds import POD, Document, kind_of, split_key
 from phalanx.model.task import FailedBind, GangKey, Task, TaskKey
-from phalanx.model.task_status import Status
+from phalanx.model.task_status import HOLDING, Status
 from phalanx.scheduling.cache import SchedulerCache
 from phalanx.scheduling.port import ClusterPort, Effort
 from phalanx.session.decision import Decisions
 from phalanx.state.gang_state import GangState
-from phalanx.state.staleness import lacks
+from phalanx.state.staleness import lacks, was_never_whole
 
 BINDING_ERROR = "BindingError"
 FORGOTTEN_SECONDS = 1800.0
@@ -55,6 +55,8 @@ class Round:
     landed: list[tuple[Task, str]] = field(default_factory=list)
     refused: dict[TaskKey, tuple[Task, str, str]] = field(default_factory=dict)
     """Pods with the node that was asked for and why it was refused."""
+    overtaken: set[TaskKey] = field(default_factory=set)
+    """Pods that have a node already: a bind of an earlier leader, or of an earlier term, came late."""
 
 
 class Binding:
@@ -113,6 +115,8 @@ class Binding:
 
     def _note_refusal(self, current: Round, task: Task, node: str, problem: ClusterError) -> None:
         """Keep a refused pod assumed on its node until the whole gang has answers: no session tries it again before."""
+        if ELSEWHERE in str(problem):
+            current.overtaken.add(task.key)
         if isinstance(problem, Missing) or any(word in str(problem) for word in GONE):
             self._forget(task)
         else:
@@ -130,17 +134,27 @@ class Binding:
             self._record(task, f"binding to node {node} was refused: {reason}")
         if current.gang is not None:
             self._remember_in_group(current.gang, {node: reason for _, node, reason in current.refused.values()})
-        if current.gang is None or not self._lacks(current.gang, counts_unplaced=current.counts_unplaced):
+        gang = self._gang_after(current)
+        if gang is None or not lacks(gang):
             return
         first, (_, _, reason) = next(iter(current.refused.items()))
-        for task, node in current.landed:
-            self._take_back(task, node, f"rolled back: pod {split_key(first)[1]} of its gang could not be bound: {reason}")
+        text = f"rolled back: pod {split_key(first)[1]} of its gang could not be bound: {reason}"
+        for task, node in (*current.landed, *self._bound_by_others(gang, current)):
+            self._take_back(task, node, text)
+
+    def _bound_by_others(self, gang: GangState, current: Round) -> list[tuple[Task, str]]:
+        """Return the members that binds of somebody else brought to a node, where the gang was never whole and nobody works."""
+        own = {task.key for task, _ in current.landed}
+        others = [state.task for state in gang.tasks if state.status in HOLDING and state.task.key not in own]
+        is_new = was_never_whole(gang)
+        return [(task, task.node) for task in others if is_new or task.key in current.overtaken]
 
     def _take_back(self, task: Task, node: str, text: str) -> None:
         self._record(task, text)
         for listener in self.rolled_back:
             listener(task, text)
-        self._cache.assume(task, Status.RELEASING, node)
+        if node:  # otherwise the watch is still to tell on which one
+            self._cache.assume(task, Status.RELEASING, node)
 
         def done(problem: ClusterError | None) -> None:
             if problem is not None:
@@ -149,10 +163,18 @@ class Binding:
 
         self._port.send(Evict(task.namespace, task.name, task.uid, text), done, effort=Effort.ENDLESS)
 
-    def _lacks(self, key: GangKey, *, counts_unplaced: bool) -> bool:
+    def _gang_after(self, current: Round) -> GangState | None:
+        """Return the gang as the round left it, though watches may not have told yet that somebody else has bound a pod."""
         state = self._cache.cluster.state
-        gang, members = state.gang(key), ((task, -1) for task in state.members(key).values())
-        return gang is not None and bool(lacks(GangState(gang, members, counts_unplaced=counts_unplaced)))
+        gang = state.gang(current.gang) if current.gang is not None else None
+        if gang is None:
+            return None
+        members = (self._as_answered(current, task) for task in state.members(gang.key).values())
+        return GangState(gang, ((task, -1) for task in members), counts_unplaced=current.counts_unplaced)
+
+    def _as_answered(self, current: Round, task: Task) -> Task:
+        is_unseen = task.key in current.overtaken and task.status is Status.PENDING
+        return replace(task, status=Status.BOUND) if is_unseen else task
 
     def _remember(self, task: Task, node: str, reason: str) -> None:
         """Write on a pod that a bind of it failed, so that sessions wait before they try the same again.
