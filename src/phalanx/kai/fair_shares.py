@@ -49,6 +49,7 @@ class FairShares:
         self._session = session
         self.multiplier = multiplier
         """How much wider than its own a reclaimer's gap to its victims' queues must be."""
+        self._amounts: dict[tuple[Shape, int], Figures] = {}
         self.total = _cluster(session)
         usage = self._usage()
         self.tree: QueueTree = build_tree(_share(queue, usage) for queue in session.queues.values() if queue.bounds is not None)
@@ -85,8 +86,12 @@ class FairShares:
 
     def amounts(self, shape: Shape, node: int) -> Figures:
         """Return what a task takes from its queue; a part of a GPU depends on the node, -1 before it has one."""
-        cpu, memory = float(shape.request.get("cpu", 0)), float(shape.request.get("memory", 0))
-        return cpu, memory, self._gpus(shape, node)
+        place = node if shape.gpu_share is not None else -1
+        found = self._amounts.get((shape, place))
+        if found is None:
+            cpu, memory = float(shape.request.get("cpu", 0)), float(shape.request.get("memory", 0))
+            found = self._amounts[shape, place] = (cpu, memory, self._gpus(shape, place))
+        return found
 
     def _gpus(self, shape: Shape, node: int) -> float:
         share = shape.gpu_share
@@ -118,7 +123,8 @@ class FairShares:
 
     def next_chunk(self, gang: GangState, *, counts_evicted: bool = False) -> Figures:
         """Return what the next attempt of a job takes."""
-        return self.chunk(next_tasks(self._session, gang, counts_evicted=counts_evicted))
+        tasks = next_tasks(self._session, gang, counts_evicted=counts_evicted)
+        return self._session.remembered(gang, (FairShares.next_chunk, counts_evicted), lambda: self.chunk(tasks))
 
     def capacity(self, gang: GangState, tasks: Sequence[TaskState]) -> Verdict:
         """Refuse tasks that would lift a queue over its limit, or over its quota if they cannot be preempted."""

@@ -133,15 +133,21 @@ def next_tasks(
     `counts_evicted` takes tasks that this session evicts as waiting ones, as a search for victims does. Leaves in `without` are
     left out, if the gang can do without them.
     """
+    # A job is asked for them by each action and whenever its queue is compared with others, mostly without a change in between.
+    question = (next_tasks, counts_evicted, frozenset(without))
+    return list(session.remembered(gang, question, lambda: _next_tasks(session, gang, counts_evicted, without)))
+
+
+def _next_tasks(session: Session, gang: GangState, counts_evicted: bool, without: Collection[str]) -> tuple[TaskState, ...]:
     # Beyond the minimum one task at a time: so extra tasks compete with other jobs for each place.
     leaves = leaves_in_order(pod_sets(gang))
     waiting = {leaf.name: _waiting(session, leaf, counts_evicted) if leaf.name not in without else [] for leaf in leaves}
     short = _next_leaves(gang, leaves, {name: len(tasks) for name, tasks in waiting.items()})
     if any(leaf.name in without for leaf in short):
-        return []
+        return ()
     if short:
-        return [task for leaf in short for task in waiting[leaf.name][: leaf.minimum - leaf.active]]
-    return next(([tasks[0]] for leaf in leaves if leaf.is_satisfied and (tasks := waiting[leaf.name])), [])
+        return tuple(task for leaf in short for task in waiting[leaf.name][: leaf.minimum - leaf.active])
+    return next(((tasks[0],) for leaf in leaves if leaf.is_satisfied and (tasks := waiting[leaf.name])), ())
 
 
 def _next_leaves(gang: GangState, leaves: list[PodSet], waiting: Mapping[str, int]) -> list[PodSet]:

@@ -69,6 +69,7 @@ class Session(Questions):
         self._node_views: dict[Hashable, NodeView] = {}
         self._node_view_keys: dict[Shape, Hashable] = {}
         self._local: dict[Shape, bool] = {}
+        self._of_gangs: dict[tuple[GangState, Hashable], tuple[int, Any]] = {}
         self.shard_parts = shard_parts(policy.flags, snapshot)
         self.gangs, self.left_out = sort_out(map(self._make_gang, snapshot.active), self._queues_with_gangs())
         for state in self.gangs.values():
@@ -98,6 +99,14 @@ class Session(Questions):
             self.gangs[key] = self._make_gang(key)
             locate_gang(self.gangs[key], self.snapshot.hypernodes)
         return self.gangs[key]
+
+    def remembered(self, gang: GangState, question: Hashable, answer: Callable[[], State]) -> State:
+        """Return what depends on the statuses of a gang's members alone; it is found out again when one of them has changed."""
+        known = self._of_gangs.get((gang, question))
+        if known is None or known[0] != gang.version:
+            known = self._of_gangs[gang, question] = (gang.version, answer())
+        found: State = known[1]
+        return found
 
     def close(self) -> None:
         """Ask every plugin to close."""

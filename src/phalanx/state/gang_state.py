@@ -152,7 +152,7 @@ class GangState:
 
     __slots__ = (
         "_by_key", "allocated_hypernode", "allowed_tier", "counts_unplaced", "declared", "error", "gang", "no_victims", "phase",
-        "role_tallies", "subgroups", "tally", "tasks", "topology", "tree", "verdicts",
+        "role_tallies", "subgroups", "tally", "tasks", "topology", "tree", "verdicts", "version",
     )  # fmt: skip
 
     def __init__(self, gang: Gang, tasks: Iterable[tuple[Task, int]], *, counts_unplaced: bool = False) -> None:
@@ -176,6 +176,8 @@ class GangState:
         self.tree = SubGroupTree.of(gang.subgroups, gang.min_children) if gang.subgroups else None
         self.tasks: list[TaskState] = []
         self._by_key: dict[TaskKey, TaskState] | None = None
+        self.version = 0
+        """A number for the statuses of its members: it grows with every change."""
         self.error = ""
         self.verdicts: list[Verdict] = []
         self.no_victims: list[Verdict] = []
@@ -219,6 +221,7 @@ class GangState:
 
     def move(self, state: TaskState, status: Status) -> None:
         """Change the status of a member, keeping every count right."""
+        self.version += 1
         self._count(state, -1)
         state.status = status
         self._count(state, 1)
@@ -230,6 +233,7 @@ class GangState:
             for state in states:
                 self.move(state, status)
             return
+        self.version += 1
         is_backfilled = states[0].is_backfilled
         self.tally.add(before, is_backfilled, -len(states))
         self.tally.add(status, is_backfilled, len(states))
