@@ -1,6 +1,6 @@
 """Every question that an action may ask the plugins of a session; each goes to the plugins by the declaration in `hooks.py`."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol, TypeVar, TypeVarTuple
 
@@ -37,6 +37,22 @@ class PluginFactory(Protocol):
     def __call__(self, policy: PluginPolicy) -> Plugin: ...
 
 
+class _Answering(dict[str, Tiers[Any]]):
+    """The methods of all plugins by hook, tier by tier, found when first asked for; a tier that has none is left out."""
+
+    def __init__(self, plugins: Sequence[tuple[int, frozenset[str], Plugin]]) -> None:
+        """Take the plugins with their tiers and switches; one that cannot be asked is an error at once."""
+        self._hooks = [(tier, enabled, plugin, hooks_of(type(plugin))) for tier, enabled, plugin in plugins]
+
+    def __missing__(self, name: str) -> Tiers[Any]:
+        hook, found = HOOKS[name], dict[int, list[Asked[Any]]]()
+        for tier, enabled, plugin, answered in self._hooks:
+            if hook in answered and (hook.switch is None or hook.switch in enabled):
+                found.setdefault(tier, []).append(getattr(plugin, name))
+        tiers = self[name] = [found[number] for number in sorted(found)]
+        return tiers
+
+
 class Questions:
     """The plugins of a session, asked through one method per hook. A session is one of these; plugins see the whole of it."""
 
@@ -53,20 +69,11 @@ class Questions:
         self.plugins = [
             (tier, plugin, factories[plugin.name](plugin)) for tier, plugins in enumerate(self.policy.tiers) for plugin in plugins
         ]
-        self._asked = self._collect()
-        self._questions = {name: partial(HOOKS[name].rule, tiers, self) for name, tiers in self._asked.items()}
-        """Each hook as a call: tens of thousands of questions are asked in a session."""
+        self._asked = _Answering([(tier, policy.enabled, plugin) for tier, policy, plugin in self.plugins])
+        self._questions: dict[str, Callable[..., Any]] = {}
+        """Each hook as a call, once it was asked: a large session asks tens of thousands of questions, a small one a few hooks."""
         self._voters: list[Asked[Any]] = []
         self._surplus: dict[str, tuple[int, Vector]] = {}
-
-    def _collect(self) -> dict[str, Tiers[Any]]:
-        """Return the methods of all plugins by hook, tier by tier; a tier that has none is left out."""
-        found: dict[str, dict[int, list[Asked[Any]]]] = {name: {} for name in HOOKS}
-        for tier, policy, plugin in self.plugins:
-            for hook in hooks_of(type(plugin)):
-                if hook.switch is None or hook.switch in policy.enabled:
-                    found[hook.name].setdefault(tier, []).append(getattr(plugin, hook.name))
-        return {name: [tiers[number] for number in sorted(tiers)] for name, tiers in found.items()}
 
     def is_asked(self, hook: Hook[Any, *tuple[Any, ...]]) -> bool:
         """Tell whether some plugin has an answer."""
@@ -74,8 +81,14 @@ class Questions:
 
     def _ask(self, hook: Hook[Result, *Question], *question: *Question) -> Result:
         """Ask the plugins and combine their answers."""
-        result: Result = self._questions[hook.name](*question)
+        ask = self._questions.get(hook.name) or self._question(hook.name)
+        result: Result = ask(*question)
         return result
+
+    def _question(self, name: str) -> Callable[..., Any]:
+        if name not in self._questions:
+            self._questions[name] = partial(HOOKS[name].rule, self._asked[name], self)
+        return self._questions[name]
 
     def _answers(self, hook: AnyHook, *question: Any) -> list[PluginAnswer]:
         """Ask every plugin by itself, for the trace."""
@@ -109,7 +122,7 @@ class Questions:
 
     def sorted_tasks(self, tasks: Iterable[TaskState]) -> list[TaskState]:
         """Return tasks in the order in which they are placed."""
-        return tasks_in_order(tasks, self._questions[hooks.TASK_ORDER.name])
+        return tasks_in_order(tasks, self._question(hooks.TASK_ORDER.name))
 
     def queue_compare(self, left: Queue, right: Queue) -> int:
         """Return -1 when the left queue is served before the right one now, else 1."""
