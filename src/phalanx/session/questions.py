@@ -1,7 +1,7 @@
 """Every question that an action may ask the plugins of a session; each goes to the plugins by the declaration in `hooks.py`."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Protocol, TypeVar, TypeVarTuple
 
 import numpy as np
@@ -37,19 +37,27 @@ class PluginFactory(Protocol):
     def __call__(self, policy: PluginPolicy) -> Plugin: ...
 
 
-class _Answering(dict[str, Tiers[Any]]):
-    """The methods of all plugins by hook, tier by tier, found when first asked for; a tier that has none is left out."""
+@lru_cache(maxsize=64)
+def _numbers_by_hook(plugins: tuple[tuple[int, frozenset[str], type], ...]) -> dict[str, list[list[int]]]:
+    """Return which plugins answer each hook, tier by tier; a tier that has none is left out. Sessions of a policy share it."""
+    found: dict[str, dict[int, list[int]]] = {name: {} for name in HOOKS}
+    for number, (tier, enabled, plugin) in enumerate(plugins):
+        for hook in hooks_of(plugin):
+            if hook.switch is None or hook.switch in enabled:
+                found[hook.name].setdefault(tier, []).append(number)
+    return {name: [tiers[tier] for tier in sorted(tiers)] for name, tiers in found.items()}
 
-    def __init__(self, plugins: Sequence[tuple[int, frozenset[str], Plugin]]) -> None:
+
+class _Answering(dict[str, Tiers[Any]]):
+    """The methods of all plugins by hook, tier by tier, taken when first asked for."""
+
+    def __init__(self, plugins: Sequence[tuple[int, PluginPolicy, Plugin]]) -> None:
         """Take the plugins with their tiers and switches; one that cannot be asked is an error at once."""
-        self._hooks = [(tier, enabled, plugin, hooks_of(type(plugin))) for tier, enabled, plugin in plugins]
+        self._plugins = [plugin for _, _, plugin in plugins]
+        self._numbers = _numbers_by_hook(tuple((tier, policy.enabled, type(plugin)) for tier, policy, plugin in plugins))
 
     def __missing__(self, name: str) -> Tiers[Any]:
-        hook, found = HOOKS[name], dict[int, list[Asked[Any]]]()
-        for tier, enabled, plugin, answered in self._hooks:
-            if hook in answered and (hook.switch is None or hook.switch in enabled):
-                found.setdefault(tier, []).append(getattr(plugin, name))
-        tiers = self[name] = [found[number] for number in sorted(found)]
+        tiers = self[name] = [[getattr(self._plugins[number], name) for number in tier] for tier in self._numbers[name]]
         return tiers
 
 
@@ -69,7 +77,7 @@ class Questions:
         self.plugins = [
             (tier, plugin, factories[plugin.name](plugin)) for tier, plugins in enumerate(self.policy.tiers) for plugin in plugins
         ]
-        self._asked = _Answering([(tier, policy.enabled, plugin) for tier, policy, plugin in self.plugins])
+        self._asked = _Answering(self.plugins)
         self._questions: dict[str, Callable[..., Any]] = {}
         """Each hook as a call, once it was asked: a large session asks tens of thousands of questions, a small one a few hooks."""
         self._voters: list[Asked[Any]] = []
