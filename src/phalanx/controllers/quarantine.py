@@ -19,8 +19,10 @@ from phalanx.dialects.cluster import ObjectCluster, describe
 from phalanx.dialects.group_references import SIGS_GROUP, may_name_several, named_groups
 from phalanx.errors import SnapshotError
 from phalanx.model.conditions import POD_SCHEDULED, cleared
-from phalanx.model.kinds import GROUP_BY_DIALECT, POD, REPLICA_SET, STATEFUL_SET, Document, Kind
+from phalanx.model.kinds import GROUP_BY_DIALECT, POD, REPLICA_SET, STATEFUL_SET, Document, Kind, object_key
 from phalanx.model.moment import moment_of
+from phalanx.model.shape import Shape
+from phalanx.model.task import TaskKey
 
 REFUSED, INVALID, MISCONFIGURED = "Refused", "Invalid", "Misconfigured"
 DIALECT_BY_KIND = MappingProxyType({kind: dialect for dialect, kind in GROUP_BY_DIALECT.items()})
@@ -140,16 +142,20 @@ class _Reader:
 
     def __init__(self) -> None:
         self._cluster, self._count = ObjectCluster(), 0
+        self._shapes: list[Shape] = []
+        """What was read so far: a class of tasks is forgotten when nobody uses it any more."""
 
     def problem_of(self, document: Document) -> str:
         """Return why an object cannot be read by itself; empty if it can."""
         self._count += 1
         if self._count > MOST_READ:
-            self._cluster, self._count = ObjectCluster(), 0
+            self._cluster, self._count, self._shapes = ObjectCluster(), 0, []
         try:
             self._cluster.put(document)
         except SnapshotError as problem:
             return str(problem)
+        if (task := self._cluster.state.task(TaskKey(object_key(document)))) is not None:
+            self._shapes.append(task.shape)
         self._cluster.remove(document)
         return ""
 
@@ -265,9 +271,10 @@ def _is_read_alone(pod: Document) -> bool:
 
 def _beside_others(pod: Document) -> list[str]:
     """Return the dialects in which other pods matter; of Koordinator's pods only those whose gang has no PodGroup object."""
-    waits_for_object = bool(inside(pod, "metadata", "labels", SIGS_GROUP))
-    found = [dialect for dialect in BESIDE_OTHERS if not (dialect == "koordinator" and waits_for_object)]
-    return [dialect for dialect in found if dialect in named_groups(pod)]
+    named = named_groups(pod)
+    found = [dialect for dialect in BESIDE_OTHERS if dialect in named]
+    waits_for_object = "koordinator" in found and bool(inside(pod, "metadata", "labels", SIGS_GROUP))
+    return [dialect for dialect in found if not (dialect == "koordinator" and waits_for_object)]
 
 
 def _named(view: View, pods: Sequence[Document]) -> list[Document]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from phalanx.dialects.status import placeable
-from phalanx.explain.cause import Search, alike, largest
+from phalanx.explain.cause import Search, alike, largest, remembered
 from phalanx.explain.free_room import free_text, too_large
 from phalanx.explain.gang_status import has_minimum, is_blocked
 from phalanx.explain.node_causes import node_text, search_of
@@ -73,7 +73,9 @@ def all_taken(outcome: Outcome, snapshot: Snapshot, count: Wanted) -> Iterator[t
 
 
 def _everywhere(outcome: Outcome, task: TaskState, verdict: Verdict, snapshot: Snapshot, tasks: int) -> Search:
-    error = untried_error(task.task.shape, str(verdict.numbers["resource"]), snapshot.nodes)
+    shape, resource = task.task.shape, str(verdict.numbers["resource"])
+    key = ("untried", shape, resource)
+    error = remembered(outcome.aftermath, key, lambda: untried_error(shape, resource, snapshot.nodes))
     return search_of(outcome, task, error, snapshot, tasks)
 
 

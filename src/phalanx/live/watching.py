@@ -31,6 +31,8 @@ BETWEEN_LISTS_SECONDS = 60.0
 """After all watches were lost, everything is listed, but not more often: a network may fail all the time."""
 FRESH_SECONDS = 1.0
 """What was listed so shortly before we begin to lead is not listed again: at the start that is everything."""
+_PLACES = {kind: place for place, kind in enumerate(KINDS)}
+"""The order in which kinds are followed."""
 
 
 class Watching:
@@ -121,7 +123,7 @@ class Watching:
         self._note_silence(found)
         for kind in [kind for kind in self.reflectors if kind not in named]:
             self._forget(kind)
-        for kind in sorted((kind for kind in named if kind not in self.reflectors), key=KINDS.index):
+        for kind in sorted((kind for kind in named if kind not in self.reflectors), key=_PLACES.__getitem__):
             reflector = self.reflectors[kind] = self._reflector(kind)
             reflector.on_event, reflector.on_return, reflector.on_missing = self._pass_on, self._note_return, self.look_for_kinds
             reflector.on_failure, reflector.on_set_back = partial(self._complain, kind), partial(self._set_back, kind)

@@ -36,24 +36,30 @@ def parse_quantity(text: str) -> Fraction:
 
 def to_units(quantity: object) -> int:
     """Return the quantity in whole units, rounded up."""
-    return _whole(_exact(quantity), quantity)
+    return _bounded(_whole(_text(quantity), 1), quantity)
 
 
 def to_milli(quantity: object) -> int:
     """Return the quantity in thousandths, rounded up."""
-    return _whole(_exact(quantity) * 1000, quantity)
+    return _bounded(_whole(_text(quantity), 1000), quantity)
 
 
-def _exact(quantity: object) -> Fraction:
+def _text(quantity: object) -> str:
     if isinstance(quantity, str):
-        return parse_quantity(quantity)
+        return quantity
     if isinstance(quantity, bool) or not isinstance(quantity, int | float):
         raise SnapshotError(f"quantity {quantity!r}: expected a number or a string such as '500m'")
-    return parse_quantity(repr(quantity))
+    return repr(quantity)
 
 
-def _whole(value: Fraction, quantity: object) -> int:
-    amount = -(-value.numerator // value.denominator) if value >= 0 else value.numerator // value.denominator
+@lru_cache(maxsize=65536)
+def _whole(text: str, parts: int) -> int:
+    """Return a quantity in such parts of a unit; a cluster writes few different ones, and fractions are slow."""
+    value = parse_quantity(text) * parts
+    return -(-value.numerator // value.denominator) if value >= 0 else value.numerator // value.denominator
+
+
+def _bounded(amount: int, quantity: object) -> int:
     if abs(amount) > LARGEST:
         raise SnapshotError(f"quantity {quantity!r}: larger than any machine; the limit is {LARGEST}")
     return amount

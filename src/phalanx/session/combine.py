@@ -145,10 +145,11 @@ def smallest(tiers: Tiers[Array], *question: Any) -> Array | None:
 
 def first_refusal(tiers: Tiers[Verdict], *question: Any) -> Verdict:
     """Ask until somebody refuses; yes when nobody does. This is also how all must agree, and how any refusal decides."""
-    for method in flat(tiers):
-        verdict = method(*question)
-        if not verdict.ok:
-            return verdict
+    for tier in tiers:
+        for method in tier:
+            verdict = method(*question)
+            if not verdict.ok:
+                return verdict
     return YES
 
 

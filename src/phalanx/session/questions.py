@@ -1,7 +1,7 @@
 """Every question that an action may ask the plugins of a session; each goes to the plugins by the declaration in `hooks.py`."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Any, Protocol, TypeVar, TypeVarTuple
 
 import numpy as np
@@ -37,6 +37,30 @@ class PluginFactory(Protocol):
     def __call__(self, policy: PluginPolicy) -> Plugin: ...
 
 
+@lru_cache(maxsize=64)
+def _numbers_by_hook(plugins: tuple[tuple[int, frozenset[str], type], ...]) -> dict[str, list[list[int]]]:
+    """Return which plugins answer each hook, tier by tier; a tier that has none is left out. Sessions of a policy share it."""
+    found: dict[str, dict[int, list[int]]] = {name: {} for name in HOOKS}
+    for number, (tier, enabled, plugin) in enumerate(plugins):
+        for hook in hooks_of(plugin):
+            if hook.switch is None or hook.switch in enabled:
+                found[hook.name].setdefault(tier, []).append(number)
+    return {name: [tiers[tier] for tier in sorted(tiers)] for name, tiers in found.items()}
+
+
+class _Answering(dict[str, Tiers[Any]]):
+    """The methods of all plugins by hook, tier by tier, taken when first asked for."""
+
+    def __init__(self, plugins: Sequence[tuple[int, PluginPolicy, Plugin]]) -> None:
+        """Take the plugins with their tiers and switches; one that cannot be asked is an error at once."""
+        self._plugins = [plugin for _, _, plugin in plugins]
+        self._numbers = _numbers_by_hook(tuple((tier, policy.enabled, type(plugin)) for tier, policy, plugin in plugins))
+
+    def __missing__(self, name: str) -> Tiers[Any]:
+        tiers = self[name] = [[getattr(self._plugins[number], name) for number in tier] for tier in self._numbers[name]]
+        return tiers
+
+
 class Questions:
     """The plugins of a session, asked through one method per hook. A session is one of these; plugins see the whole of it."""
 
@@ -53,20 +77,11 @@ class Questions:
         self.plugins = [
             (tier, plugin, factories[plugin.name](plugin)) for tier, plugins in enumerate(self.policy.tiers) for plugin in plugins
         ]
-        self._asked = self._collect()
-        self._questions = {name: partial(HOOKS[name].rule, tiers, self) for name, tiers in self._asked.items()}
-        """Each hook as a call: tens of thousands of questions are asked in a session."""
+        self._asked = _Answering(self.plugins)
+        self._questions: dict[str, Callable[..., Any]] = {}
+        """Each hook as a call, once it was asked: a large session asks tens of thousands of questions, a small one a few hooks."""
         self._voters: list[Asked[Any]] = []
         self._surplus: dict[str, tuple[int, Vector]] = {}
-
-    def _collect(self) -> dict[str, Tiers[Any]]:
-        """Return the methods of all plugins by hook, tier by tier; a tier that has none is left out."""
-        found: dict[str, dict[int, list[Asked[Any]]]] = {name: {} for name in HOOKS}
-        for tier, policy, plugin in self.plugins:
-            for hook in hooks_of(type(plugin)):
-                if hook.switch is None or hook.switch in policy.enabled:
-                    found[hook.name].setdefault(tier, []).append(getattr(plugin, hook.name))
-        return {name: [tiers[number] for number in sorted(tiers)] for name, tiers in found.items()}
 
     def is_asked(self, hook: Hook[Any, *tuple[Any, ...]]) -> bool:
         """Tell whether some plugin has an answer."""
@@ -74,8 +89,14 @@ class Questions:
 
     def _ask(self, hook: Hook[Result, *Question], *question: *Question) -> Result:
         """Ask the plugins and combine their answers."""
-        result: Result = self._questions[hook.name](*question)
+        ask = self._questions.get(hook.name) or self._question(hook.name)
+        result: Result = ask(*question)
         return result
+
+    def _question(self, name: str) -> Callable[..., Any]:
+        if name not in self._questions:
+            self._questions[name] = partial(HOOKS[name].rule, self._asked[name], self)
+        return self._questions[name]
 
     def _answers(self, hook: AnyHook, *question: Any) -> list[PluginAnswer]:
         """Ask every plugin by itself, for the trace."""
@@ -109,7 +130,7 @@ class Questions:
 
     def sorted_tasks(self, tasks: Iterable[TaskState]) -> list[TaskState]:
         """Return tasks in the order in which they are placed."""
-        return tasks_in_order(tasks, self._questions[hooks.TASK_ORDER.name])
+        return tasks_in_order(tasks, self._question(hooks.TASK_ORDER.name))
 
     def queue_compare(self, left: Queue, right: Queue) -> int:
         """Return -1 when the left queue is served before the right one now, else 1."""

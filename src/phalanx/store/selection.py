@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -47,6 +48,7 @@ class Selection:
 EVERYTHING = Selection()
 
 
+@lru_cache(maxsize=256)
 def selection(namespace: str = "", labels: str = "", fields: str = "") -> Selection:
     """Read a selection as a query writes it: ``app=train,tier!=test`` and ``spec.nodeName=node-1``."""
     return Selection(namespace, tuple(map(_requirement, _split(labels))), tuple(map(_field_test, _split(fields))))

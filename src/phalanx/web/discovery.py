@@ -1,6 +1,7 @@
 """The discovery documents of the Kubernetes API: groups, versions and resources that the server serves."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from phalanx import __version__
@@ -23,10 +24,11 @@ def with_used_first(groups: Document, used: Callable[[Kind], bool]) -> dict[str,
     return {**groups, "groups": [next(order) if item["name"] in serving else item for item in groups["groups"]]}
 
 
-def documents() -> dict[str, dict[str, Any]]:
-    """Return every document of the discovery, by its path."""
+@cache
+def documents() -> Mapping[str, Document]:
+    """Return every document of the discovery, by its path; they are made once, and nobody changes them."""
     groups = {kind.group: None for kind in KINDS if kind.group}
-    found = {
+    found: dict[str, Document] = {
         "/version": _version(),
         "/api": {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []},
         GROUP_LIST: {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(group) for group in groups]},

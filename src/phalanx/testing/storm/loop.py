@@ -6,8 +6,10 @@ wrote. Only when nobody looks any more is it buried, so that its tasks end.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from contextvars import Context, ContextVar, copy_context
+from heapq import heappush
 from typing import Any
 
 from phalanx.sim.virtual_loop import VirtualTimeLoop
@@ -22,7 +24,7 @@ class Process:
         """Run."""
         self.name = name
         self.is_frozen = self.is_dead = False
-        self._held: list[_Step] = []
+        self._held: list[asyncio.Handle] = []
 
     def context(self) -> Context:
         """Return a context in which everything belongs to this process."""
@@ -30,7 +32,7 @@ class Process:
         context.run(OWNER.set, self)
         return context
 
-    def hold(self, step: "_Step") -> bool:
+    def hold(self, step: asyncio.Handle) -> bool:
         """Keep what cannot happen now; tell whether that is so."""
         is_held = self.is_frozen or self.is_dead
         if is_held:
@@ -53,33 +55,41 @@ class Process:
         self._go_on()
 
     def _go_on(self) -> None:
-        held, self._held = self._held, []
+        loop, held, self._held = asyncio.get_running_loop(), self._held, []
+        assert isinstance(loop, StormLoop), "processes run on no other"
         for step in held:
-            step.plan()
+            loop.plan(step)
 
 
-class _Step:
-    """A callback of a process."""
+class _Step(asyncio.Handle):
+    """A callback of a process: a handle of its own, since a storm makes hundreds of thousands of them."""
 
-    __slots__ = ("_args", "_callback", "_context", "_loop", "_process", "handle")
+    __slots__ = ("process",)
+    process: Process
 
-    def __init__(
-        self, loop: "StormLoop", process: Process, callback: Callable[..., Any], args: tuple[Any, ...], context: Context
-    ) -> None:
-        self._loop, self._process, self._callback, self._args, self._context = loop, process, callback, args, context
-        self.handle: asyncio.Handle | None = None
+    def _run(self) -> None:
+        if not self.process.hold(self):
+            super()._run()
 
-    def __call__(self) -> None:
-        if (self.handle is None or not self.handle.cancelled()) and not self._process.hold(self):
-            self._callback(*self._args)
 
-    def plan(self) -> None:
-        """Let it happen soon."""
-        self._loop.plan_step(self, self._context)
+class _TimedStep(asyncio.TimerHandle):
+    """A callback of a process, for a moment."""
+
+    __slots__ = ("process",)
+    process: Process
+    _scheduled: bool
+
+    def _run(self) -> None:
+        if not self.process.hold(self):
+            super()._run()
 
 
 class StormLoop(VirtualTimeLoop):
     """Runs the callbacks of processes that run."""
+
+    # What asyncio's own loop works through; it has no public way to plan a handle that is there already.
+    _ready: deque[asyncio.Handle]
+    _scheduled: list[asyncio.TimerHandle]
 
     def call_soon(  # type: ignore[override]  # the type there says the same in more words
         self, callback: Callable[..., Any], *args: Any, context: Context | None = None
@@ -89,9 +99,10 @@ class StormLoop(VirtualTimeLoop):
         process = own.get(OWNER)
         if process is None:
             return super().call_soon(callback, *args, context=own)
-        step = _Step(self, process, callback, args, own)
-        step.handle = super().call_soon(step, context=own)
-        return step.handle
+        step = _Step(callback, args, self, own)
+        step.process = process
+        self._ready.append(step)
+        return step
 
     def call_at(  # type: ignore[override]  # see above
         self, when: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
@@ -101,11 +112,12 @@ class StormLoop(VirtualTimeLoop):
         process = own.get(OWNER)
         if process is None:
             return super().call_at(when, callback, *args, context=own)
-        step = _Step(self, process, callback, args, own)
-        handle = super().call_at(when, step, context=own)
-        step.handle = handle
-        return handle
+        step = _TimedStep(when, callback, args, self, own)
+        step.process = process
+        heappush(self._scheduled, step)
+        step._scheduled = True  # so that asyncio counts it when it is cancelled
+        return step
 
-    def plan_step(self, step: _Step, context: Context) -> None:
+    def plan(self, step: asyncio.Handle) -> None:
         """Plan what was held back."""
-        super().call_soon(step, context=context)
+        self._ready.append(step)

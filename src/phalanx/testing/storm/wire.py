@@ -301,9 +301,7 @@ class Wire(MemoryClient):
                     heard = loop.time()
                     yield [Change(BOOKMARK, {"metadata": {"resourceVersion": str(self.store.history.version)}})]
                 else:
-                    with suppress(TimeoutError):
-                        async with asyncio.timeout(self._patience(heard, ends_at)):
-                            await bell.wait()
+                    await _rung(bell, self._patience(heard, ends_at))
         finally:
             self._watches.remove(watch)
             self.store.history.leave(watch)
@@ -345,6 +343,15 @@ class Wire(MemoryClient):
         now = asyncio.get_running_loop().time()
         windows = [item for item in self.windows if item.fault is Fault.SILENT and item.is_about(kind) and item.until > now]
         return max((item.until - now for item in windows), default=0.0)
+
+
+async def _rung(bell: asyncio.Event, seconds: float) -> None:
+    """Wait until a bell rings, and ring it if nobody has for so long: half of what asyncio.timeout does is to cancel the wait."""
+    alarm = asyncio.get_running_loop().call_later(seconds, bell.set)
+    try:
+        await bell.wait()
+    finally:
+        alarm.cancel()
 
 
 def _try(answer: Callable[[], Any]) -> None:
