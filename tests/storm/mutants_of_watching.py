@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from phalanx.errors import ClusterError, Gone
+from phalanx.live.watching import Watching
 from phalanx.model.kinds import Kind
 from phalanx.model.watch_event import DELETED
 from phalanx.store.api_client import ApiClient, Change
@@ -79,6 +80,18 @@ def _undone_writes(patch: pytest.MonkeyPatch) -> None:
 def _histories_compared(patch: pytest.MonkeyPatch) -> None:
     """Another object with the same version, made after the server was set back, is taken for the one we know."""
     patch.setattr(mirror, "_is_of_other_history", lambda before, document: False)
+
+
+@planted("an outage is noticed at once or not at all", breaks=STALE, needs=("restore",), is_rare=True)
+def _outage_at_once(patch: pytest.MonkeyPatch) -> None:
+    """Watches that are cut later than others by the same outage, because they were silent, count by themselves."""
+    after_outage = Watching._list_after_outage
+
+    def forgetful(self: Watching) -> None:
+        after_outage(self)
+        self._lost.clear()
+
+    patch.setattr(Watching, "_list_after_outage", forgetful)
 
 
 @planted("lists keep what is gone", breaks=STALE, needs=("expired", "compact", "silent", "cut", "kill", "stop", "freeze"))

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import partial
+from math import inf
 
 from phalanx.controllers.grouper.rules import owner_kinds
 from phalanx.controllers.objects import controller_of
@@ -29,6 +30,8 @@ DOUBT_SECONDS = 5.0
 """After so long a watch has told of what a refusal told before; if not, everything is listed."""
 BETWEEN_LISTS_SECONDS = 60.0
 """After all watches were lost, everything is listed, but not more often: a network may fail all the time."""
+OUTAGE_SECONDS = 300.0
+"""For so long at most one outage cuts watches: a silent one is given up after half of that."""
 FRESH_SECONDS = 1.0
 """What was listed so shortly before we begin to lead is not listed again: at the start that is everything."""
 _PLACES = {kind: place for place, kind in enumerate(KINDS)}
@@ -66,8 +69,8 @@ class Watching:
         self._bell, self._pause = asyncio.Event(), LONGEST_PAUSE_SECONDS
         self._silent: dict[str, str] = {}
         """Groups that do not say what they serve, and why."""
-        self._lost: set[Kind] = set()
-        """Kinds whose watches were cut since all of them went on."""
+        self._lost: dict[Kind, float] = {}
+        """Kinds whose watches were cut since everything was listed, and when that was last."""
         self._relist_at = -BETWEEN_LISTS_SECONDS
         """When everything was listed last after an outage, or will be."""
         self._set_back_at = -BETWEEN_LISTS_SECONDS
@@ -140,10 +143,10 @@ class Watching:
     def _note_silence(self, found: Discovery) -> None:
         """Say once which groups do not answer, and that they do again; ask soon."""
         silent = {kind.group: str(problem) for kind, problem in found.unanswered.items()}
-        for group in silent.keys() - self._silent.keys():
+        for group in sorted(silent.keys() - self._silent.keys()):
             self._report(f"discovery: {group} does not answer: {silent[group]}; its kinds stay as they were until it does")
             self._pause = SHORTEST_PAUSE_SECONDS
-        for group in self._silent.keys() - silent.keys():
+        for group in sorted(self._silent.keys() - silent.keys()):
             self._report(f"discovery: {group} answers again")
         self._silent = silent
 
@@ -165,7 +168,7 @@ class Watching:
         """Say what went wrong with a watch; what many watches run into is said once in a while."""
         now, cause = asyncio.get_running_loop().time(), str(problem)
         if isinstance(problem, Unreachable):
-            self._lost.add(kind)
+            self._lost[kind] = now
         if now - self._said.get(cause, -LONGEST_PAUSE_SECONDS) >= LONGEST_PAUSE_SECONDS:
             self._said[cause] = now
             self._report(f"watch of {kind.resource}: {cause}; {then}, and so are all others that run into this")
@@ -178,18 +181,22 @@ class Watching:
             self._list_after_outage()
 
     def _list_after_outage(self) -> None:
-        """List everything if all watches were cut: the server may have been restored from a backup, which nothing else tells."""
-        loop, lost = asyncio.get_running_loop(), self._lost
-        self._lost = set()
-        if lost >= self._watched() and self._relist_at <= loop.time():
+        """List everything if all watches were cut: the server may have been restored from a backup, which nothing else tells.
+
+        Not all of them notice at once: a watch whose connection is half open is silent for a while and cut then.
+        """
+        loop = asyncio.get_running_loop()
+        is_lost = all(loop.time() - self._lost.get(kind, -inf) < OUTAGE_SECONDS for kind in self._watched())
+        if is_lost and self._relist_at <= loop.time():
             self._relist_at = max(self._relist_at + BETWEEN_LISTS_SECONDS, loop.time())
             loop.call_at(self._relist_at, self._list_all)
 
-    def _watched(self) -> set[Kind]:
-        return {kind for kind in self.reflectors if kind.group != POLLED and not self._mirror.is_hidden(kind)}
+    def _watched(self) -> list[Kind]:
+        return [kind for kind in self.reflectors if kind.group != POLLED and not self._mirror.is_hidden(kind)]
 
     def _list_all(self) -> None:
         now = self._relist_at = asyncio.get_running_loop().time()
+        self._lost.clear()
         for kind in self._watched():
             self.reflectors[kind].refresh(now)
 
