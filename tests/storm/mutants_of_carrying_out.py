@@ -91,6 +91,7 @@ def _lost_is_refused(patch: pytest.MonkeyPatch) -> None:
     """A bind that took effect, and whose answer was lost, counts as refused by its node when it is sent again."""
     patch.setattr(api_port, "is_bound_to", lambda refusal, node: False)
     patch.setattr(binding, "GONE", tuple(word for word in binding.GONE if word != binding.ELSEWHERE))
+    patch.setattr(binding, "ELSEWHERE", "what no server says")
 
 
 @planted("bind without uid", breaks="never decided", needs=("twice", "late", "refused", "cut off"))
