@@ -51,6 +51,7 @@ class RelieveAction:
     def run(self, session: Session) -> None:
         """Look at nodes one after the other: a gang that goes because of one may relieve others."""
         for number in over_committed(session.ledger).tolist():
+            session.decisions.may_change_with_time()
             node = _FullNode(session, number, session.now - self._window_seconds)
             for arrival in node.too_much():
                 self._roll_back(session, arrival, node)

@@ -20,6 +20,7 @@ Examples:
   phalanx bench core
   phalanx bench core --nodes 1000 --pods 10000 --gang 10 -o json
   phalanx bench evict --only "gang of 200"
+  phalanx bench backlog
 """
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _COUNT = click.IntRange(min=1)
@@ -118,6 +119,31 @@ def evict(only: str, profile: str | None, output: str, write: Path | None) -> No
     _clear_progress()
     shown = rows[0] if len(rows) == 1 else rows
     click.echo(msgspec.json.format(msgspec.json.encode(shown)) if output == "json" else table(rows))
+    if write is not None:
+        write.write_text(page(rows))
+
+
+@command.command(epilog=EXAMPLES)
+@click.option("--full", is_flag=True, help="Run the largest rows too: 10,000 waiting gangs, up to 500,000 pods.")
+@click.option("--only", metavar="TEXT", default="", help="Run only the rows whose name contains this text.")
+@click.option("-o", "--output", type=click.Choice(("table", "json")), default="table", show_default=True, help="Output format.")
+@click.option("--write", type=_FILE, help="Also write the table to this file, as Markdown.")
+def backlog(full: bool, only: str, output: str, write: Path | None) -> None:
+    """Time sessions with many waiting gangs on full nodes: the first one, one without a change, an arrival, an end."""
+    import msgspec
+
+    from phalanx.bench.backlog import page, run, scenarios, table
+
+    chosen = [scenario for scenario in scenarios(is_full=full) if only in scenario.name]
+    if not chosen:
+        raise click.UsageError(f"--only {only!r}: no row has this in its name; 'phalanx bench backlog' shows the names")
+    rows = []
+    for number, scenario in enumerate(chosen):
+        if sys.stderr.isatty():
+            show_progress(f"[{number + 1}/{len(chosen)}] {scenario.name}")
+        rows.append(run(scenario))
+    _clear_progress()
+    click.echo(msgspec.json.format(msgspec.json.encode(rows)) if output == "json" else table(rows))
     if write is not None:
         write.write_text(page(rows))
 

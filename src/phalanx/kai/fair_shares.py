@@ -72,7 +72,10 @@ class FairShares:
         options = session.policy.options.get("usage")
         window = read_window(options, "options.usage") if isinstance(options, Mapping) else UsageWindow()
         capacity = dict(zip(NAMES, (self.total[0] / 1000, *self.total[1:]), strict=True))
-        measured = usage_by_queue(session.snapshot.surroundings.queue_history, window, session.now, capacity)
+        history = session.snapshot.surroundings.queue_history
+        if history is not None:
+            session.decisions.may_change_with_time()
+        measured = usage_by_queue(history, window, session.now, capacity)
         parents = {queue.name: queue.parent for queue in session.queues.values()}
         return with_parents({name: _by_name(used) for name, used in measured.items()}, parents)
 

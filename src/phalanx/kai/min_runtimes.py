@@ -26,7 +26,10 @@ class MinRuntimes:
     def protects(self, preemptor: GangState, victim: GangState, purpose: str) -> bool:
         """Tell whether the job is too young to lose its core."""
         started = last_start(victim)
-        return started is not None and self._session.now < started + self._seconds(preemptor, victim, purpose)
+        is_young = started is not None and self._session.now < started + self._seconds(preemptor, victim, purpose)
+        if is_young:
+            self._session.decisions.may_change_with_time()
+        return is_young
 
     def spares(self, preemptor: GangState, tasks: Sequence[TaskState], purpose: str) -> bool:
         """Tell whether every leaf of a young job that is asked for tasks keeps enough of them; a task that moves starts anew."""

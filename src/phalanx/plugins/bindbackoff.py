@@ -59,6 +59,7 @@ class BindBackoffPlugin:
         left = worst.latest + self._wait(attempts) - session.now
         if left <= 0:
             return YES
+        session.decisions.look_again(session.now + left)
         times = "once" if worst.attempts == 1 else f"{worst.attempts} times"
         message = f"bind to {worst.node} failed {times}, tried again in {math.ceil(left)} s"
         return Verdict.refuse(self.name, BACKOFF, message, node=worst.node, attempts=attempts, seconds=left)

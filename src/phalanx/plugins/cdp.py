@@ -29,7 +29,10 @@ class CooldownPlugin:
 
     def preemptable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState]:
         """Name all candidates as victims that are not cooling down."""
-        return [task for task in candidates if not _is_protected(task.task, session.now)]
+        free = [task for task in candidates if not _is_protected(task.task, session.now)]
+        if len(free) < len(candidates):
+            session.decisions.may_change_with_time()
+        return free
 
     reclaimable = preemptable
 

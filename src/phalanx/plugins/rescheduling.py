@@ -58,6 +58,7 @@ class ReschedulingPlugin:
 
     def victim_tasks(self, session: Session, candidates: Sequence[TaskState]) -> list[TaskState]:
         """Name the tasks that each strategy moves."""
+        session.decisions.may_change_with_time()
         movable = [task for task in candidates if self._may_move(task, session.now)]
         return [task for thresholds in self._strategies for task in _Load(session, thresholds).relieved(movable)]
 

@@ -30,7 +30,10 @@ class SlaPlugin:
     def gang_enqueueable(self, session: Session, gang: GangState) -> Vote:
         """Vote for gangs whose time is up."""
         deadline = self._deadline(gang)
-        return ABSTAINED if deadline is None or session.now < deadline else PERMITTED
+        if deadline is None or session.now >= deadline:
+            return ABSTAINED if deadline is None else PERMITTED
+        session.decisions.may_change_with_time()
+        return ABSTAINED
 
     gang_pipelined = gang_enqueueable
 

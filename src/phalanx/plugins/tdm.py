@@ -77,6 +77,7 @@ class TdmPlugin:
 
     def open(self, session: Session) -> None:
         """Look up which nodes are revocable, and which of them are open now."""
+        session.decisions.may_change_with_time()
         column = session.snapshot.nodes.label(ZONE)
         is_open = {zone: window.is_open(session.now) for zone, window in self._windows.items()}
         self._revocable: Mask = column.where(bool)

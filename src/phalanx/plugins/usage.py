@@ -62,6 +62,7 @@ class UsagePlugin:
 
     def open(self, session: Session) -> None:
         """Lay out what was measured, and estimate the tasks that came since."""
+        session.decisions.may_change_with_time()
         nodes = session.snapshot.nodes
         self._real: Shares = np.zeros((2, len(nodes)))
         self._is_known: Mask = np.zeros(len(nodes), dtype=np.bool_)

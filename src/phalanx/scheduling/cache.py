@@ -14,7 +14,7 @@ from typing import NamedTuple
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.dialects.pods import scheduled_at
 from phalanx.errors import SnapshotError
-from phalanx.model.kinds import BIND_REQUEST, POD, SILENT, Document, Kind, object_key
+from phalanx.model.kinds import BIND_REQUEST, GROUP_BY_DIALECT, POD, SILENT, WORKLOADS, Document, Kind, object_key
 from phalanx.model.task import Task, TaskKey
 from phalanx.model.task_status import COMPLETED, Status
 from phalanx.model.watch_event import DELETED, MODIFIED, WatchEvent
@@ -25,6 +25,7 @@ MEASUREMENTS = "NodeMetrics"
 """They come every few seconds; the session that is held next looks at them."""
 TOPOLOGY = "topology.kubernetes.io/"
 DECISIVE = ("labels", "annotations", "deletionTimestamp")
+GROUPS = frozenset(GROUP_BY_DIALECT.values())
 
 
 class Urgency(IntEnum):
@@ -76,6 +77,8 @@ class SchedulerCache:
         """Objects that cannot be understood, by kind and name."""
         self.refused: list[Callable[[QuarantinedObject, SnapshotError], None]] = []
         """Called with each of them when it is found, and again when something else is wrong with it."""
+        self.terms = 0
+        """A number for what gangs wait under: it grows with whatever may help a gang that has not changed itself, but for pods."""
 
     @property
     def cluster(self) -> ObjectCluster:
@@ -95,7 +98,10 @@ class SchedulerCache:
         self._enter(event)
         if event.kind is BIND_REQUEST:
             self._requests.discard(object_key(event.object))
-        return _urgency(event)
+        urgency = _urgency(event)
+        if urgency is not Urgency.NEVER and _changes_terms(event):
+            self.terms += 1
+        return urgency
 
     def _notice_pod(self, event: WatchEvent) -> Urgency:
         if not self._assumed:
@@ -218,6 +224,15 @@ def _urgency(event: WatchEvent) -> Urgency:
     if event.type != MODIFIED or event.before is None:
         return Urgency.SOON
     return Urgency.SOON if _marks(event.before) != _marks(event.object) else Urgency.NEVER
+
+
+def _changes_terms(event: WatchEvent) -> bool:
+    """Tell whether a change may help gangs that have not changed; workloads and groups that come or go help by their pods."""
+    if event.kind in WORKLOADS:
+        return False
+    if event.kind not in GROUPS:
+        return True
+    return event.type == MODIFIED and event.before is not None and event.before.get("spec") != event.object.get("spec")
 
 
 def _marks(document: Document) -> tuple[object, ...]:

@@ -64,6 +64,8 @@ class Pace:
     """Between two sessions, at most: some decisions depend on time alone."""
     rests: bool = False
     """No heartbeat while nobody waits and nobody may have to move: a simulation is over when nothing is planned."""
+    wakes_all: bool = True
+    """Whatever may help any gang lets a session look at all that wait; simulations of weeks ask only when their time has come."""
     arrival: float = 3.0
     """After the last pod of a gang that lacks some has come or gone, nothing is said about missing ones for so long."""
     after_fault: float = 1.0
@@ -88,6 +90,9 @@ class SessionLoop:
         self.binding = Binding(port, cache, wake=self._wake_later)
         self.evictor = Evictor(port, cache, wake=self._wake_later)
         self.evictor.settled.append(self._evictions_settled)
+        self._terms: tuple[object, ...] = ()
+        """What gangs that are left out waited under: when that changes, a session looks at all of them."""
+        self._ask_all_at = NEVER
         self._held_back: set[str] = set()
         """Gangs and pods that could be bound, were it not for those who are still to go for them."""
         self._requester = BindRequester(port, cache, wake=self._wake_later, report=report)
@@ -126,6 +131,7 @@ class SessionLoop:
         self._statuses.forget()
         self._conditions.clear()
         self._held_back.clear()
+        self._ask_all()
         self._is_running, self._due = True, NEVER
 
     def stop(self) -> None:
@@ -179,7 +185,7 @@ class SessionLoop:
 
     def _is_idle(self) -> bool:
         """Tell whether no gang could be in the session, where that is known without a snapshot."""
-        is_known = self._unschedulable is not None and not self.profile.policy.moves_running
+        is_known = self._pace.rests and self._unschedulable is not None and not self.profile.policy.moves_running
         return is_known and not self._cache.cluster.state.has_active()
 
     def _postpone(self, earliest: float) -> None:
@@ -208,11 +214,12 @@ class SessionLoop:
                 listener(problem)
 
     def _decide(self, begun: float) -> None:
-        whole = snapshot = self._cache.snapshot(self._clock.now)
-        if self._unschedulable is not None:
-            snapshot = self._unschedulable.without(snapshot)
+        whole = self._cache.snapshot(self._clock.now)
+        snapshot = self._without_unschedulable(whole)
         parts = self._parts(snapshot, begun)
         changing = [self._take_out(part) for part in parts]
+        if self._leaves_out:
+            self._note_unschedulable(snapshot, parts[0].decisions)
         for part in parts:
             self._hold_back(part.decisions)
         self._announce(whole, parts)
@@ -225,13 +232,37 @@ class SessionLoop:
             self._is_carrying_out = False
         self._plan_next(snapshot, parts)
 
+    # --- gangs that no session can help ------------------------------------------------------------------------------
+
+    @property
+    def _leaves_out(self) -> bool:
+        """Tell whether gangs may be left out: where all are counted, in the shares of queues, each one matters to others."""
+        return self._unschedulable is not None and not self.profile.policy.counts_all_gangs
+
+    def _without_unschedulable(self, snapshot: Snapshot) -> Snapshot:
+        if self._unschedulable is None or not self._leaves_out:
+            return snapshot
+        terms = (self._cache.terms, self.profile.policy)
+        if self._pace.wakes_all and (terms != self._terms or snapshot.now >= self._ask_all_at):
+            self._unschedulable.forget()
+        self._terms, self._ask_all_at = terms, NEVER
+        return self._unschedulable.without(snapshot)
+
+    def _note_unschedulable(self, snapshot: Snapshot, decisions: Decisions) -> None:
+        assert self._unschedulable is not None, "nobody is left out otherwise"
+        self._unschedulable.note(snapshot, decisions)
+        if decisions.again is not None:  # something depends on time alone, and nobody says for which gang
+            self._ask_all_at = decisions.again
+
+    def _ask_all(self) -> None:
+        """Let the next session look at all gangs: one that is left out has something to say that did not come through."""
+        self._ask_all_at = 0.0
+
     def _parts(self, snapshot: Snapshot, begun: float) -> list[ShardDecisions]:
         taken = self._clock.elapsed
         catalogue, times = self._stopwatch.begin(self.profile.catalogue) if self.timed else (self.profile.catalogue, Times())
         profile = Profile(self.profile.policy, catalogue)
         parts = decide(snapshot, profile, trace_level=self.trace_level, traced_gangs=self.traced_gangs, run=self._decider.decide)
-        if self._unschedulable is not None:
-            self._unschedulable.note(snapshot, parts[0].decisions)
         for watcher in self.timed:
             watcher(self._clock.elapsed - begun, taken - begun, times)
         self._warn_of_length(self._clock.elapsed - begun, times)
@@ -332,9 +363,13 @@ class SessionLoop:
                 answered = partial(self._condition_answered, conditions, uid)
                 self._port.send(condition, answered, effort=Effort.JOINED, is_note=True)
             self._plan_write(conditions.due, snapshot.now)
+            if conditions.due is not None:
+                self._ask_all()
         if self._statuses.has_admitted:  # the next session builds on it
             self.wake(Urgency.SOON)
         self._plan_write(self._statuses.due, snapshot.now)
+        if self._statuses.has_refused:
+            self._ask_all()
 
     def _plan_write(self, due: float | None, now: float) -> None:
         """Hold a session when something may be written that was held back."""
@@ -343,11 +378,15 @@ class SessionLoop:
 
     def _status_answered(self, write: Patch | RecordEvent, problem: ClusterError | None) -> None:
         if self._statuses.answered(write, problem):
-            self._wake_later()
+            self._write_again()
 
     def _condition_answered(self, conditions: PodConditions, uid: str, problem: ClusterError | None) -> None:
         if conditions.answered(uid, problem):
-            self._wake_later()
+            self._write_again()
+
+    def _write_again(self) -> None:
+        self._ask_all()
+        self._wake_later()
 
     def noticed(self, event: WatchEvent) -> None:
         """Look whether somebody has overwritten what sessions wrote."""
@@ -356,7 +395,7 @@ class SessionLoop:
         else:
             is_gone = self._statuses.noticed(event)
         if is_gone:
-            self._wake_later()
+            self._write_again()
 
     def _to_prepare(self, decisions: Decisions, use: BinderUse) -> frozenset[TaskKey]:
         """Return the pods that a binder binds; a gang goes to it as a whole, so that one place judges whether it is whole."""
@@ -376,7 +415,7 @@ class SessionLoop:
             if self._pace.rests and not self._is_awaited(snapshot, decisions):
                 self._plan_retry(now)
             else:
-                self._plan(elapsed + min(self._pace.heartbeat, shortest_wait(decisions)))
+                self._plan(elapsed + min(self._pace.heartbeat, shortest_wait(decisions), self._next_question(now)))
 
     def _is_awaited(self, snapshot: Snapshot, decisions: Decisions) -> bool:
         """Tell whether somebody waits, or runs and may have to go elsewhere as time passes."""
@@ -384,6 +423,11 @@ class SessionLoop:
             return True
         members = (task for key in snapshot.gangs for task in snapshot.members_of(key).values())
         return self.profile.policy.moves_running and any(task.status is Status.RUNNING for task in members)
+
+    def _next_question(self, now: float) -> float:
+        """Return after how many seconds a gang that is left out wants to be asked again."""
+        moment = self._unschedulable.next_time() if self._leaves_out and self._unschedulable is not None else None
+        return NEVER if moment is None else max(moment - now, self._pace.later)
 
     def _plan_retry(self, now: float) -> None:
         moment = self._unschedulable.next_time() if self._unschedulable is not None else None

@@ -15,7 +15,7 @@ from phalanx.explain.why import why
 from phalanx.model.conditions import IS_GATED, POD_SCHEDULED
 from phalanx.model.kinds import POD, Document, split_key
 from phalanx.model.moment import moment_text
-from phalanx.model.task import TaskKey
+from phalanx.model.task import GangKey, TaskKey
 from phalanx.model.task_status import Status
 from phalanx.model.watch_event import DELETED, WatchEvent
 from phalanx.scheduling.refusals import Refusals
@@ -38,6 +38,7 @@ class _Said:
     condition: PodScheduledCondition
     cause: CauseKey
     moment: float
+    gang: GangKey
 
     def is_news(self, before: "_Said | None") -> bool:
         """Tell whether it is worth writing after what was said before."""
@@ -53,10 +54,10 @@ def _due(outcome: Outcome, state: TaskState, snapshot: Snapshot) -> _Said:
     condition = dialect_status(outcome.state.gang).pod_condition(state, snapshot.nodes.names)
     if condition.message:
         cause = cause_of_error(state.error) if isinstance(state.error, FitError) else cause_of_text(condition.message)
-        return _Said(condition, cause, outcome.now)
+        return _Said(condition, cause, outcome.now, outcome.state.gang.key)
     key = (_of_gang, outcome.state.gang.key)
     message, cause = remembered(outcome.aftermath, key, lambda: _of_gang(outcome, snapshot))
-    return _Said(replace(condition, message=message), cause, outcome.now)
+    return _Said(replace(condition, message=message), cause, outcome.now, outcome.state.gang.key)
 
 
 def _of_gang(outcome: Outcome, snapshot: Snapshot) -> tuple[str, CauseKey]:
@@ -94,9 +95,15 @@ class PodConditions:
             ):
                 self._said[state.task.uid] = new  # before it is sent: the answer may come at once
                 yield from self._write(state, new.condition, outcome.now)
-        self._said = {uid: said for uid, said in self._said.items() if uid in waiting}
+        self._keep(waiting, snapshot, decisions)
+
+    def _keep(self, waiting: set[str], snapshot: Snapshot, decisions: Decisions) -> None:
+        """Remember what was said to these pods, and to those of gangs that the session did not look at."""
+        seen = {outcome.state.gang.key for outcome in decisions.outcomes}
+        unseen = snapshot.gangs.keys() - seen
+        self._said = {uid: said for uid, said in self._said.items() if uid in waiting or said.gang in unseen}
         if self._refusals:
-            self._refusals.keep(waiting)
+            self._refusals.keep(self._said.keys() | waiting)
 
     @property
     def due(self) -> float | None:

@@ -138,6 +138,11 @@ class StatusWriter:
         moments = (self._counts_due, self._refusals.due, self._pod_refusals.due)
         return min((moment for moment in moments if moment is not None), default=None)
 
+    @property
+    def has_refused(self) -> bool:
+        """Tell whether the last session had something to write that was refused before and rests."""
+        return self._refusals.due is not None or self._pod_refusals.due is not None
+
     def forget(self) -> None:
         """Know nothing of what was written before: somebody else may have written since."""
         self._written, self._said, self._noted, self._places = {}, {}, {}, {}

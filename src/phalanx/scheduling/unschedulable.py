@@ -1,7 +1,10 @@
 """Gangs that found no room are left out of sessions until there is some, or until it is time to ask again whether others should
-make room: what kube-scheduler's queue of unschedulable pods does, for gangs. Simulations of weeks use it.
+make room: what kube-scheduler's queue of unschedulable pods does, for gangs.
 
-A session costs what the gangs in it cost. A large gang may wait for days, and most sessions are held because of others.
+A session costs what the gangs in it cost. A large gang may wait for days, and most sessions are held because of others: a gang
+arrives, pods start, somebody ends. Who only takes room helps nobody who waits for some, and who gives some back helps those whose
+requests then find enough places. Everything else that happens to a cluster, such as another limit of a queue or a new node, is rare
+and may help anybody: `forget` lets the next session look at all of them.
 """
 
 from collections import Counter
@@ -25,6 +28,8 @@ Line = Hashable
 """What gangs have in common of which the first is served first: the queue, and all that matters to a node."""
 FIRST_WAIT = 1 / 4
 """As a part of the longest."""
+MOST_GONE = 64
+"""So many gangs that are gone may be remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,7 @@ class UnschedulableGangs:
 
     def without(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot without the gangs that wait for room that is not there; those for which there is some are calm."""
+        self._drop_gone(snapshot)
         waiting = {key: self._waiting[key] for key in snapshot.active if key in self._waiting}
         resting = {key: entry for key, entry in waiting.items() if snapshot.now < entry.until and entry.is_same(snapshot)}
         if not resting:
@@ -83,6 +89,14 @@ class UnschedulableGangs:
             wait = self._first if old is None or not old.is_same(snapshot) else min(old.wait * 2, self._longest)
             until, members = snapshot.now + wait, snapshot.members_of(key)
             self._waiting[key] = WaitingGang(state.declared, members, _needs(state), _line(state), until, wait)
+
+    def forget(self) -> None:
+        """Let the next session look at every gang."""
+        self._waiting.clear()
+
+    def _drop_gone(self, snapshot: Snapshot) -> None:
+        if len(self._waiting) > 2 * len(snapshot.active) + MOST_GONE:
+            self._waiting = {key: entry for key, entry in self._waiting.items() if key in snapshot.gangs}
 
     def next_time(self) -> float | None:
         """Return when the next gang wants to be asked."""

@@ -6,6 +6,7 @@ Pure: the same input gives the same output.
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import inf
 from typing import Protocol
 
 from phalanx.model.task import GangKey
@@ -24,6 +25,9 @@ from phalanx.state.overcommitment import has_over_committed
 from phalanx.state.quorum import MINIMA, minima_text
 from phalanx.state.snapshot import Snapshot
 from phalanx.state.staleness import is_stale
+
+SETTLED_SECONDS = 60.0
+"""After so long a cycle is run though nothing has changed: some decisions depend on time alone."""
 
 
 class Action(Protocol):
@@ -85,8 +89,23 @@ def _isolated(isolation: Isolation, snapshot: Snapshot, policy: Policy, run: Cal
     return isolation.run(run, snapshot, suspects=sorted(snapshot.gangs) if policy.counts_all_gangs else snapshot.active)
 
 
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """A cycle that had nothing to carry out, which holds until the cluster changes or some time has passed."""
+
+    snapshot: Snapshot
+    policy: Policy
+    decisions: Decisions
+
+    def holds_for(self, snapshot: Snapshot, policy: Policy) -> bool:
+        """Tell whether another cycle would give the same."""
+        until = min(self.snapshot.now + SETTLED_SECONDS, self.decisions.again or inf)
+        is_soon = self.snapshot.now <= snapshot.now < until
+        return is_soon and policy == self.policy and snapshot.is_same_cluster(self.snapshot)
+
+
 class Decider:
-    """Runs cycles one after the other, and spares those that would decide nothing.
+    """Runs cycles one after the other, and spares those that would decide nothing, or nothing else than the last one.
 
     Whether a plugin holds gangs to their minima is known from the first cycle.
     """
@@ -97,6 +116,7 @@ class Decider:
         self._isolates = isolates
         self._isolations: dict[str | None, Isolation] = {}
         """By node pool: several shards share the cluster, and each sees its own gangs."""
+        self._settled: dict[str | None, _Settled] = {}
 
     def decide(
         self, snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, trace_level: int = 0, traced_gangs: Collection[str] = ()
@@ -105,10 +125,16 @@ class Decider:
         quiet = None if self._is_guarded is None else quiet_cycle(snapshot, policy, is_guarded=self._is_guarded)
         if quiet is not None:
             return quiet
+        last = self._settled.get(policy.node_pool) if not trace_level else None
+        if last is not None and last.holds_for(snapshot, policy):
+            return last.decisions.at(snapshot.now)
         run = partial(run_cycle, policy=policy, catalogue=catalogue, trace_level=trace_level, traced_gangs=traced_gangs)
         isolation = self._isolations.setdefault(policy.node_pool, Isolation())
         decisions = _isolated(isolation, snapshot, policy, run) if self._isolates else run(snapshot)
         self._is_guarded = decisions.is_guarded
+        self._settled.pop(policy.node_pool, None)
+        if decisions.is_settled:  # its lists are changed by whoever carries it out
+            self._settled[policy.node_pool] = _Settled(snapshot, policy, decisions.at(snapshot.now))
         return decisions
 
 

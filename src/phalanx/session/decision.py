@@ -1,7 +1,7 @@
 """What a cycle decides, as data. Sinks carry it out, dialects write it down, `explain` tells it."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from phalanx.model.storage import GrantedDevice
 from phalanx.model.task import GangKey, Task, TaskKey
@@ -106,9 +106,26 @@ class Decisions:
     again: float | None = None
     """When something is due because of time alone, in seconds since 1970; another session should be held then."""
 
+    depends_on_time: bool = False
+    """Another session may decide otherwise though nothing but the time has changed, and nobody knows when."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Tell whether there is nothing to carry out, and time alone changes nothing before `again`."""
+        changes = (self.binds, self.pipelined, self.evictions, self.annotations, self.stamps, self.claims, self.faults)
+        return not self.depends_on_time and not any(changes)
+
+    def at(self, now: float) -> "Decisions":
+        """Return the same decisions as they would be taken at another time."""
+        return replace(self, outcomes=[replace(outcome, now=now) for outcome in self.outcomes])
+
     def look_again(self, moment: float) -> None:
         """Ask for a session at a moment, unless one is asked for before."""
         self.again = moment if self.again is None else min(self.again, moment)
+
+    def may_change_with_time(self) -> None:
+        """Say that another session may decide otherwise although nothing but the time has changed, and nobody knows when."""
+        self.depends_on_time = True
 
     def stamp(self, gang: GangKey, key: str, text: str | None) -> None:
         """Write an annotation of a group, or remove it."""

@@ -127,7 +127,7 @@ class World:
         pace = Pace(
             gap=self.settings.period, later=self.settings.settling, heartbeat=self.settings.heartbeat, rests=True,
             is_resilient=is_served, isolates=self._isolates, arrival=Pace().arrival if is_served else 0.0,
-            writes_pod_conditions=is_served,
+            writes_pod_conditions=is_served, wakes_all=is_served,
         )  # fmt: skip
         is_unschedulable_kept = self.settings.parks_up_to > 0 and not profile.policy.counts_all_gangs
         self.loop = SessionLoop(

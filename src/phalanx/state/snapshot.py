@@ -1,8 +1,11 @@
 """The cluster at one moment, as `run_cycle` reads it. Arrays are copies, everything else is shared and never changed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import Field, dataclass, field, fields
+from functools import cache
 from types import MappingProxyType
+
+import numpy as np
 
 from phalanx.model.bind_request import BindRequest
 from phalanx.model.disruption import DisruptionBudget
@@ -124,6 +127,27 @@ class Snapshot:
         """Return the queues as their objects say."""
         return self.queues if self.full_tree is None else self.full_tree
 
+    def is_same_cluster(self, other: "Snapshot") -> bool:
+        """Tell whether nothing has changed between two snapshots of one cluster but the time.
+
+        What did not change is shared, so that comparing costs next to nothing. When in doubt the answer is no.
+        """
+        return (
+            all(getattr(self, name) is getattr(other, name) for name in _REPLACED)
+            and all(np.array_equal(getattr(self, name), getattr(other, name)) for name in _COPIED)
+            and all(getattr(self, field.name) == getattr(other, field.name) for field in _others())
+        )
+
     def members_of(self, gang: GangKey) -> Mapping[TaskKey, Task]:
         """Return the tasks of a gang."""
         return self.members.get(gang, EMPTY)
+
+
+_REPLACED = ("space", "nodes", "hypernodes", "surroundings", "holders")
+"""Parts that are made anew when something in them changes."""
+_COPIED = ("used", "releasing", "scored", "pods")
+
+
+@cache
+def _others() -> list[Field[object]]:
+    return [field for field in fields(Snapshot) if field.name not in (*_REPLACED, *_COPIED, "now")]
