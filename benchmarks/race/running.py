@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import IO, NamedTuple
 from urllib.parse import urlsplit
 
@@ -37,6 +38,7 @@ class Running:
         self._site, self._contender = site, contender
         self._log = site.folder / f"{contender.name}.log"
         self._process: subprocess.Popen[str] | None = None
+        self._turn = asyncio.Lock()
 
     async def __aenter__(self) -> "Running":
         """Do nothing: `begin` starts it."""
@@ -48,7 +50,8 @@ class Running:
             return
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
-                stream.close()
+                with suppress(BrokenPipeError):  # it has ended by itself, which the block has said
+                    stream.close()
         self._process.terminate()
         try:
             await asyncio.to_thread(self._process.wait, STOP_SECONDS)
@@ -87,7 +90,9 @@ class Running:
 
     async def bind(self, plan: Sequence[Bind]) -> None:
         """Let raw binds bind these, and what it was told before; a scheduler finds out by itself."""
-        if self._contender.command is None:
+        if self._contender.command is not None:
+            return
+        async with self._turn:
             await asyncio.to_thread(self._tell, plan)
 
     def _tell(self, plan: Sequence[Bind]) -> None:
