@@ -17,7 +17,7 @@ EXACT := src/phalanx/model/*,src/phalanx/placement/*,src/phalanx/state/*,src/pha
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check $(CHECKS) docs controlplane conformance browser fuzz storm planted chaos month bench changelog lock audit dist clean
+.PHONY: help demo test check $(CHECKS) docs controlplane conformance browser fuzz storm planted chaos month bench race changelog lock audit dist clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r name text; do printf '%-20s %s\n' "$$name" "$$text"; done
@@ -49,6 +49,8 @@ check-types: $(TOOLS)
 	$(BIN)/mypy --strict scripts/conformance
 	$(BIN)/mypy --strict scripts/demo
 	MYPYPATH=src:benchmarks $(BIN)/mypy --strict benchmarks/live.py benchmarks/footprint.py benchmarks/real_pods.py
+	$(BIN)/mypy --strict benchmarks/race
+	$(BIN)/mypy --strict docs/figures/draw.py
 	$(BIN)/mypy --strict scripts/manifests
 	$(BIN)/mypy --strict scripts/lock
 	$(BIN)/mypy --strict scripts/audit
@@ -100,6 +102,9 @@ month: $(RUNTIME)  ## Let a cluster live for a month of virtual time under storm
 
 bench: $(RUNTIME)  ## Measure how fast sessions are decided on this machine
 	@$(BIN)/phalanx bench
+
+race: $(TOOLS) controlplane  ## Race other schedulers on a real API server: hours; RACE="--scale 0.05 --rounds 1" for a trial
+	@$(BIN)/python -m benchmarks.race $(RACE)
 
 changelog: $(TOOLS)  ## Gather the fragments of changelog.d under the present version in CHANGELOG.md
 	$(BIN)/towncrier build --yes

@@ -3,11 +3,16 @@
 Every figure brings its own ground, so that it can be read on any page, and follows the reader's choice of light or dark.
 """
 
+import json
 from collections.abc import Iterable
 from html import escape
 from pathlib import Path
+from statistics import median
+from typing import Any
 
 FOLDER = Path(__file__).parent
+RACE = FOLDER.parents[1] / "benchmarks" / "race.json"
+"""What `make race` has measured; it draws the figure anew."""
 
 STYLE = """
 svg { font: 14px system-ui, sans-serif; }
@@ -322,7 +327,56 @@ def _deciding(drawing: Drawing) -> None:
     drawing.text(474, 318, "carry out", "small quiet", "middle")
 
 
-FIGURES = {figure.__name__: figure for figure in (deadlock, session, statement, evictions, shares, arrays, live, architecture)}
+def race(results: Path = RACE) -> Drawing:
+    """One panel for each row of the race, with a bar for each scheduler."""
+    measured = json.loads(results.read_text())["rows"] if results.exists() else []
+    panels = [_bars(row) for row in measured]
+    lines = max((len(bars) for bars in panels), default=0)
+    height = 62 + lines * 20
+    drawing = Drawing(
+        760,
+        20 + height * max(1, (len(panels) + 1) // 2),
+        "Times of Phalanx, of raw binds and of other schedulers on one API server",
+    )
+    if not panels:
+        drawing.text(24, 32, "Not measured yet: run 'make race'.", "quiet")
+    for number, (row, bars) in enumerate(zip(measured, panels, strict=True)):
+        _panel(drawing, (24 + number % 2 * 368, 32 + number // 2 * height), row, bars)
+    return drawing
+
+
+def _bars(row: dict[str, Any]) -> list[tuple[str, float | None]]:
+    """Return the median of each contender by name; none if one of its rounds failed."""
+    number = "p50" if row["load"] in ("arrivals", "backlog") else "seconds"
+    rounds: dict[str, list[float | None]] = {}
+    for outcome in row["outcomes"]:
+        rounds.setdefault(outcome["contender"], []).append(outcome["numbers"].get(number))
+    return [(name, None if None in found else median(each or 0.0 for each in found)) for name, found in rounds.items()]
+
+
+def _panel(drawing: Drawing, corner: tuple[float, float], row: dict[str, Any], bars: list[tuple[str, float | None]]) -> None:
+    """Draw one row of the race; bars are as long as its times, the longest as wide as there is room."""
+    x, y = corner
+    about = {"arrivals": "complete to started, p50", "backlog": "room to next start, p50", "overload": "until all room is used"}
+    drawing.text(x, y, row["title"], "small head")
+    drawing.text(x, y + 17, about.get(row["load"], "process start to last bind"), "small quiet")
+    longest = max((value for _, value in bars if value is not None), default=0.0) or 1.0
+    for number, (name, value) in enumerate(bars):
+        top = y + 26 + number * 20
+        drawing.text(x + 84, top + 12, name, "small", "end")
+        width = 0.0 if value is None else max(1.0, value / longest * 180)
+        if value is not None:
+            drawing.box(x + 92, top, width, 15, {"phalanx": "blue", "raw": "box"}.get(name, "orange"))
+        drawing.text(x + 98 + width, top + 12, "not in time" if value is None else _time(value), "small quiet")
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms"
+
+
+FIGURES = {
+    figure.__name__: figure for figure in (deadlock, session, statement, evictions, shares, arrays, live, architecture, race)
+}
 
 if __name__ == "__main__":
     for name, figure in FIGURES.items():

@@ -30,15 +30,16 @@ def command() -> None:
 def build(names: tuple[str, ...]) -> None:
     """Build the programs of a control plane, and the operators of tests, that have not been built yet; all of them by default.
 
-    Run it in a clone of the repository. It needs Go; 'make controlplane' installs Go too.
+    The schedulers that benchmarks compare with are built only by name: vc-scheduler, coscheduling. Run it in a clone of the
+    repository. It needs Go; 'make controlplane' installs Go too.
     """
     from phalanx.dev.go_build import build
-    from phalanx.dev.programs import PROGRAMS, folder
+    from phalanx.dev.programs import PROGRAMS, USUAL, folder
 
     for name in names:
         if name not in PROGRAMS:
             raise click.UsageError(f"PROGRAM: there is no {name!r}; write one of {', '.join(PROGRAMS)}")
-    build(names or tuple(PROGRAMS), lambda line: click.echo(line, err=True))
+    build(names or USUAL, lambda line: click.echo(line, err=True))
     click.echo(folder())
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from phalanx.dev.programs import PROGRAMS, Program, files_of, folder, is_built, path_of
+from phalanx.dev.programs import PROGRAMS, USUAL, Program, files_of, folder, is_built, path_of
 from phalanx.errors import ConfigError, PhalanxError
 
 GO_NEEDED = (1, 26)
@@ -22,7 +22,7 @@ MODULES = Path(__file__).parents[3] / "tests"
 LAST_LINES = 20
 
 
-def build(names: Iterable[str] = tuple(PROGRAMS), report: Callable[[str], None] = print) -> None:
+def build(names: Iterable[str] = USUAL, report: Callable[[str], None] = print) -> None:
     """Build the programs that are missing; `report` gets one line about each."""
     missing = [name for name in names if not is_built(name)]
     if not missing:

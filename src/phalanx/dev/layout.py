@@ -11,7 +11,7 @@ import yaml
 
 from phalanx.dev.kwok_nodes import KWOK_MARK
 from phalanx.dev.processes import LOCALHOST, free_ports
-from phalanx.dev.programs import PROGRAMS, files_of, path_of
+from phalanx.dev.programs import USUAL, files_of, path_of
 
 ETCD, SERVER, CONTROLLERS, KWOK, SCHEDULER = "etcd", "kube-apiserver", "kube-controller-manager", "kwok", "kube-scheduler"
 GATES = "GenericWorkload=true,GangScheduling=true"
@@ -65,7 +65,7 @@ class Layout:
         (self.folder / "kube-scheduler.yaml").write_text(yaml.safe_dump(self._scheduler()))
         programs = self.folder / "bin"
         programs.mkdir(exist_ok=True)
-        for name in PROGRAMS:
+        for name in USUAL:
             (programs / name).unlink(missing_ok=True)
             (programs / name).symlink_to(path_of(name))
 

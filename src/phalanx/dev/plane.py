@@ -216,6 +216,11 @@ class ControlPlane:
         return self._layout.server
 
     @property
+    def certificate(self) -> Path:
+        """The file with the authority that clients of the API server trust."""
+        return self._layout.certificate
+
+    @property
     def token(self) -> str:
         """The token of an administrator."""
         return self._layout.token

@@ -1,8 +1,8 @@
-"""The programs of a control plane, and operators: which versions, from which Go module, and where their binaries are kept.
+"""The programs of a control plane, operators and rivals: which versions, from which Go module, and where their binaries are kept.
 
 Binaries are kept by version outside of the clone, in ``$XDG_CACHE_HOME/phalanx/bin``, so that every clone and every run shares
-them. The modules that pin everything each program is made of are in tests/controlplane and tests/operators; a test holds their
-versions against these.
+them. The modules that pin everything each program is made of are in tests/controlplane, tests/operators and tests/rivals; a test
+holds their versions against these.
 """
 
 import os
@@ -13,6 +13,7 @@ from phalanx.errors import ConfigError
 
 KUBERNETES, ETCD, KWOK, HELM = "v1.36.3", "v3.6.8", "v0.8.0", "v3.19.0"
 KUBERAY, TRAINING = "v1.4.2", "v1.8.1"
+VOLCANO, SCHEDULER_PLUGINS = "v1.10.0", "v0.31.8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,26 @@ _OPERATORS = (
 )  # fmt: skip
 """Real operators whose pods tests schedule, each with its definitions."""
 OPERATORS = tuple(program.name for program in _OPERATORS)
-PROGRAMS = {program.name: program for program in (*_BUILT, *_OPERATORS)}
+_RIVALS = (
+    Program(
+        "vc-scheduler", VOLCANO, "rivals/volcano", "volcano.sh/volcano/cmd/scheduler",
+        files=(
+            "config/crd/volcano/bases/scheduling.volcano.sh_podgroups.yaml",
+            "config/crd/volcano/bases/scheduling.volcano.sh_queues.yaml",
+            "config/crd/volcano/bases/nodeinfo.volcano.sh_numatopologies.yaml",
+            "installer/helm/chart/volcano/config/volcano-scheduler.conf",
+        ),
+    ),
+    Program(
+        "coscheduling", SCHEDULER_PLUGINS, "rivals/coscheduling", "sigs.k8s.io/scheduler-plugins/cmd/scheduler",
+        files=("config/crd/bases/scheduling.x-k8s.io_podgroups.yaml",),
+    ),
+)  # fmt: skip
+"""Schedulers of others that benchmarks run beside ours, each with its definitions; only `make race` needs them."""
+RIVALS = tuple(program.name for program in _RIVALS)
+PROGRAMS = {program.name: program for program in (*_BUILT, *_OPERATORS, *_RIVALS)}
+USUAL = tuple(name for name in PROGRAMS if name not in RIVALS)
+"""What is built by default."""
 
 
 def folder() -> Path:
