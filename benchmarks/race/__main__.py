@@ -132,6 +132,7 @@ def keep(asked: Asked, results: Results) -> None:
     """Write results down, and draw them."""
     if asked.out is None:
         return
+    asked.out.mkdir(parents=True, exist_ok=True)
     write(asked.out / "race.json", results)
     (asked.out / "RESULTS-RACE.md").write_text(page(results))
     figure = DRAW.parent if asked.out == HERE else asked.out
