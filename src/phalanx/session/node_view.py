@@ -18,6 +18,7 @@ from phalanx.placement import Counts, Index, Mask, Scores
 from phalanx.placement.fill import NOT_A_CANDIDATE, Candidates, fill
 from phalanx.placement.fit import copies, first_short
 from phalanx.session.node_answers import Layer, Site, Term
+from phalanx.session.node_plan import NodePlan
 from phalanx.state.verdict import WHOLE_CLUSTER, FitError, SearchScope, insufficient
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class NodeView:
         self.request = session.request_of(shape)
         self.is_local = session.is_local(shape)
         self._last_error: tuple[tuple[int, bool], FitError] | None = None
+        self.plan = NodePlan(session, self)
+        """Places for tasks that follow each other."""
         self._look_everywhere()
 
     def _look_everywhere(self) -> None:
