@@ -174,7 +174,7 @@ def candidates(scores: list[list[float]], room: list[int]) -> Candidates:
     """Make candidates from the scores of each node after 0, 1, 2, ... tasks; a node without room is none."""
     table = np.array(scores)
     now = np.where(np.array(room) > 0, table[:, 0], NOT_A_CANDIDATE)
-    return Candidates(now, table[:, 1].copy(), index(*room), lambda node, last: table[node, 2 : last + 1])
+    return Candidates(now, table[:, 1].copy(), index(*room), lambda nodes, turns: table[nodes, turns])
 
 
 def one_by_one(scores: list[list[float]], room: list[int], count: int) -> list[int]:
