@@ -9,7 +9,7 @@ from phalanx.placement import NO_LIMIT, Amounts, Counts, Scores
 from phalanx.placement.domains import Domains
 from phalanx.placement.fill import NOT_A_CANDIDATE, Candidates, fill
 from phalanx.placement.fit import copies, first_short, fits
-from phalanx.placement.ledger import Ledger, Request
+from phalanx.placement.ledger import Ledger, Request, amounts_at
 from phalanx.placement.score import balanced, free_share, least_allocated, most_allocated, normalise, normalise_range, pack
 
 
@@ -154,6 +154,13 @@ def test_normalising_a_range_divides_first() -> None:
     assert normalise_range(index(7, 7)).tolist() == [0, 0]
     assert normalise_range(index(-5, 5)).tolist() == [0, 100]
     assert normalise_range(index()).tolist() == []
+
+
+@pytest.mark.parametrize("nodes", [index(2, 0, 0), slice(None)])
+@pytest.mark.parametrize("rows", [[], [1], [1, 0]])
+def test_rows_for_some_nodes_are_cut_out_of_the_books(rows: list[int], nodes: Counts | slice) -> None:
+    amounts = whole([1, 2, 3], [10, 20, 30])
+    assert np.array_equal(amounts_at(amounts, rows, nodes), amounts[rows][:, nodes])
 
 
 def test_packing_scores_how_full_a_node_would_be() -> None:

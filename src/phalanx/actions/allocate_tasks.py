@@ -86,7 +86,7 @@ class TaskPlacer:
         while tasks and run.goes_on:
             run.step(tasks, statement)
         subgroup.occupied_hypernode = ""
-        if session.subgroup_ready(subgroup) or session.subgroup_pipelined(subgroup) or run.keeps_places():
+        if run.is_ready or session.subgroup_ready(subgroup) or session.subgroup_pipelined(subgroup) or run.keeps_places():
             return statement
         reason = session.gang_ready(subgroup.gang).message if session.trace.level >= 3 else ""
         placed = subgroup.tally.ready + subgroup.tally.pipelined
@@ -116,6 +116,8 @@ class _TaskRun:
         self._is_free = False
         """Nothing but the class of the next batch decides where it goes: no filters, scores or nominated nodes of single tasks."""
         self.goes_on = True
+        self.is_ready = False
+        """The last task that was placed made the sub-group ready."""
         self.is_dry_run = False
         """Whether the trace marks its steps as those of a trial."""
         self.last_error = ""
@@ -206,7 +208,7 @@ class _TaskRun:
             tasks.extend(reversed(batch[placed + 1 :]))
             self._record_no_node(batch[placed])
         elif self._session.subgroup_ready(self._subgroup):
-            self.goes_on = False
+            self.goes_on, self.is_ready = False, True
 
     def _occupy(self, nodes: list[int]) -> None:
         """Note the HyperNode that holds the places found so far: the next tasks are to be near them."""

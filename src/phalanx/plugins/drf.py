@@ -54,6 +54,8 @@ class DrfPlugin:
 
     def gang_order(self, session: Session, gang: GangState) -> float:
         """The smaller share first."""
+        if gang.key not in self._held and not (gang.tally.total(HOLDING) or gang.tally.pipelined):
+            return 0.0  # most gangs of a session wait as a whole: nothing is held, and nothing needs to be followed
         return dominant_share(self._held_by(session, gang), self._total)
 
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:

@@ -72,5 +72,8 @@ class OvercommitPlugin:
 
 def minimum_without_gated(session: Session, gang: GangState) -> Vector:
     """Return a gang's minimum resources less what its gated tasks ask for."""
-    gated = [session.vector(task.task.shape.request) for task in gang.tasks if task.task.is_gated]
-    return np.maximum(session.vector(gang.gang.min_resources) - sum(gated, np.zeros(len(session.snapshot.space))), 0.0)
+    minimum = session.vector(gang.gang.min_resources)
+    for task in gang.tasks:
+        if task.task.is_gated:
+            minimum = minimum - session.vector(task.task.shape.request)
+    return np.maximum(minimum, 0.0)

@@ -18,13 +18,13 @@ EPSILON = 0.1
 
 def covers(have: Vector, want: Vector) -> bool:
     """Tell whether `have` is at least `want` everywhere, nearly equal included."""
-    return bool(np.all(want - have < EPSILON))
+    return bool((want - have < EPSILON).all())
 
 
 def covers_requested(have: Vector, total: Vector, want: Vector, space: ResourceSpace) -> bool:
     """Tell whether `have` is at least `total` on what is wanted, exactly, leaving the number of pods aside."""
     rows = requested_rows(want, space)
-    return bool(np.all(total[rows] <= have[rows]))
+    return bool((total[rows] <= have[rows]).all())
 
 
 def requested_rows(want: Vector, space: ResourceSpace) -> NDArray[np.bool_]:

@@ -67,6 +67,7 @@ class Session(Questions):
         self.latest: Operation | None = None
         """The operation that took effect last, whether or not it was undone since."""
         self._requests: dict[Shape, Request] = {}
+        self._requests_by_amounts: dict[Hashable, Request] = {}
         self._books: dict[Any, Any] = {}
         self._node_views: dict[Hashable, NodeView] = {}
         self._node_view_keys: dict[Shape, Hashable] = {}
@@ -134,7 +135,12 @@ class Session(Questions):
         """Return what a task of this shape takes, as a vector."""
         request = self._requests.get(shape)
         if request is None:
-            request = self._requests[shape] = request_of(shape.request, self.snapshot.space, shape.booked_request)
+            # Every gang has a shape of its own, and many of them ask for the same.
+            asked = (*shape.request.items(), shape.booked_request)
+            request = self._requests_by_amounts.get(asked)
+            if request is None:
+                request = request_of(shape.request, self.snapshot.space, shape.booked_request)
+            self._requests[shape] = self._requests_by_amounts[asked] = request
         return request
 
     def vector(self, resources: Resources | None) -> Vector:
