@@ -60,11 +60,10 @@ class DrfPlugin:
 
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
         """Follow what gangs hold."""
-        sign = -1 if (operation.kind is OperationKind.EVICT) != undone else 1
-        amounts = session.request_of(operation.shape).amounts
         gang = operation.gang.key
         if gang in self._held:
-            self._held[gang] = self._held[gang] + sign * len(operation.tasks) * amounts
+            sign = -1 if (operation.kind is OperationKind.EVICT) != undone else 1
+            self._held[gang] = self._held[gang] + sign * len(operation.tasks) * session.request_of(operation.shape).amounts
         if self._tree is not None:
             self._tree.is_stale = True
 

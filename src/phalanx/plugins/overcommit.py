@@ -56,7 +56,7 @@ class OvercommitPlugin:
         """Vote against a gang whose minimum does not fit into what is left."""
         wanted = session.vector(gang.gang.min_resources)
         short = requested_rows(wanted, session.snapshot.space) & (self._inqueue + wanted > self._idle)
-        if not short.any():
+        if not np.count_nonzero(short):
             return PERMITTED
         rows = np.flatnonzero(short).tolist()
         names = [session.snapshot.space.names[row] for row in rows]
