@@ -9,7 +9,7 @@ from phalanx.placement import NO_LIMIT, Amounts, Counts, Scores
 from phalanx.placement.domains import Domains
 from phalanx.placement.fill import NOT_A_CANDIDATE, Candidates, fill
 from phalanx.placement.fit import copies, first_short, fits
-from phalanx.placement.ledger import Ledger, Request
+from phalanx.placement.ledger import Ledger, Request, amounts_at
 from phalanx.placement.score import balanced, free_share, least_allocated, most_allocated, normalise, normalise_range, pack
 
 
@@ -156,6 +156,13 @@ def test_normalising_a_range_divides_first() -> None:
     assert normalise_range(index()).tolist() == []
 
 
+@pytest.mark.parametrize("nodes", [index(2, 0, 0), slice(None)])
+@pytest.mark.parametrize("rows", [[], [1], [1, 0]])
+def test_rows_for_some_nodes_are_cut_out_of_the_books(rows: list[int], nodes: Counts | slice) -> None:
+    amounts = whole([1, 2, 3], [10, 20, 30])
+    assert np.array_equal(amounts_at(amounts, rows, nodes), amounts[rows][:, nodes])
+
+
 def test_packing_scores_how_full_a_node_would_be() -> None:
     capacity, used = whole([8, 16, 8, 0], [32, 32, 16, 32]), whole([2, 3, 7, 0], [4, 2, 1, 0])
     assert pack(capacity, used, [(0, 2), (1, 2)], [1.0, 1.0]).tolist() == [0.34375, 0.21875, 0.0, 0.03125]
@@ -174,7 +181,7 @@ def candidates(scores: list[list[float]], room: list[int]) -> Candidates:
     """Make candidates from the scores of each node after 0, 1, 2, ... tasks; a node without room is none."""
     table = np.array(scores)
     now = np.where(np.array(room) > 0, table[:, 0], NOT_A_CANDIDATE)
-    return Candidates(now, table[:, 1].copy(), index(*room), lambda node, last: table[node, 2 : last + 1])
+    return Candidates(now, table[:, 1].copy(), index(*room), lambda nodes, turns: table[nodes, turns])
 
 
 def one_by_one(scores: list[list[float]], room: list[int], count: int) -> list[int]:

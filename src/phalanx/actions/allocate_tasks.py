@@ -11,8 +11,6 @@ The oddities of Volcano's loop are here too, each where it is decided: a role of
 from collections import Counter
 from itertools import islice, takewhile
 
-import numpy as np
-
 from phalanx.actions.leaf_runs import leaf_run
 from phalanx.model.queue import Queue
 from phalanx.model.shape import Shape
@@ -88,7 +86,7 @@ class TaskPlacer:
         while tasks and run.goes_on:
             run.step(tasks, statement)
         subgroup.occupied_hypernode = ""
-        if session.subgroup_ready(subgroup) or session.subgroup_pipelined(subgroup) or run.keeps_places():
+        if run.is_ready or session.subgroup_ready(subgroup) or session.subgroup_pipelined(subgroup) or run.keeps_places():
             return statement
         reason = session.gang_ready(subgroup.gang).message if session.trace.level >= 3 else ""
         placed = subgroup.tally.ready + subgroup.tally.pipelined
@@ -115,7 +113,11 @@ class _TaskRun:
         """The lowest HyperNode that took the last task."""
         self._run: list[int] = []
         """The nodes of the next batch, where they are known already."""
+        self._is_free = False
+        """Nothing but the class of the next batch decides where it goes: no filters, scores or nominated nodes of single tasks."""
         self.goes_on = True
+        self.is_ready = False
+        """The last task that was placed made the sub-group ready."""
         self.is_dry_run = False
         """Whether the trace marks its steps as those of a trial."""
         self.last_error = ""
@@ -152,11 +154,13 @@ class _TaskRun:
     def _take_batch(self, tasks: list[TaskState], limit: int) -> list[TaskState]:
         """Pop the tasks that can be placed before anything has to be asked again."""
         first = tasks.pop()
+        self._is_free = False
         if first.task.nominated_node or not self._is_alone(first):
             return [first]
         # No more than the gang needs: the task that makes it ready ends the attempt, and what is beyond waits for its turn.
         limit = min(limit, self._session.ready_in(self._subgroup, first.task.role))
-        if self._session.task_scores(first, self._within) is not None:
+        self._is_free = self._session.task_scores(first, self._within) is None
+        if not self._is_free:
             self._run = self._leaf_run(first, tasks, limit)
             limit = max(len(self._run), 1)
         batch = [first]
@@ -204,7 +208,7 @@ class _TaskRun:
             tasks.extend(reversed(batch[placed + 1 :]))
             self._record_no_node(batch[placed])
         elif self._session.subgroup_ready(self._subgroup):
-            self.goes_on = False
+            self.goes_on, self.is_ready = False, True
 
     def _occupy(self, nodes: list[int]) -> None:
         """Note the HyperNode that holds the places found so far: the next tasks are to be near them."""
@@ -229,6 +233,10 @@ class _TaskRun:
     def _choose(self, batch: list[TaskState]) -> tuple[list[int], list[int]]:
         first, run = batch[0], self._run
         self._run = []
+        if self._is_free:
+            node_view = self._session.known_view(first.task.shape)
+            if self._not_refused(first, node_view) is None:
+                return node_view.plan.place(len(batch))
         node_view = self._session.node_view(first.task.shape)
         if run:
             return (run, []) if self._first_group(first, node_view)[0] else ([], run)
@@ -310,46 +318,50 @@ class _Refusals:
     """
 
     def __init__(self, within: Mask | None, nodes: int) -> None:
-        self._open: Mask = np.ones(nodes, dtype=np.bool_) if within is None else within.copy()
-        self._nodes = int(self._open.sum())
+        self._open, self._nodes = within, nodes if within is None else int(within.sum())
         self._counts: Counter[str] = Counter()
         self._masks: dict[str, Mask] = {}
-        self._final: Mask = np.zeros(nodes, dtype=np.bool_)
+        self._final: Mask | None = None
         self._latest: NodeView | None = None
         self.last_taken: int | None = None
         """The node of the last task that was placed: it did not refuse that one, whatever it says now."""
 
-    def open_nodes(self, node_view: NodeView) -> Mask:
-        """Return the nodes still open to the role, and close those that refuse this shape.
+    def open_nodes(self, node_view: NodeView) -> Mask | None:
+        """Return the nodes still open to the role, None for all, and close those that refuse this shape.
 
         As long as all tasks have one shape and nodes only fill up, a node that refuses now refuses later too, and closing it would
         change nothing: it is left out until a second shape of the role comes.
         """
         latest, self._latest = self._latest, node_view
         if latest is not None and latest is not node_view and latest.is_local:
-            latest.refresh()
             self._close(latest, spared=self.last_taken)
         if not node_view.is_local or latest not in (None, node_view):
             self._close(node_view)
         return self._open
 
     def _close(self, node_view: NodeView, *, spared: int | None = None) -> None:
-        refusing = self._open & ~node_view.feasible
+        node_view.refresh()
+        refusing = ~node_view.feasible if self._open is None else self._open & ~node_view.feasible
         if spared is not None:
             refusing[spared] = False
         if refusing.any():
             error = node_view.error(within=refusing)
             self._counts.update(error.counts)
             self._masks = joined(self._masks, error.refused)
-            if error.final is not None:
-                self._final |= error.final
-            self._open &= ~refusing
+            self._final = _either(self._final, error.final)
+            self._open = ~refusing if self._open is None else self._open & ~refusing
 
     def error(self, node_view: NodeView, scope: SearchScope, own: OwnFilters) -> FitError:
         """Say why no node fits, those that refused before included."""
         rest = node_view.error(within=self._open, scope=scope, own=own.layers)
-        final = self._final if rest.final is None else self._final | rest.final
+        final = _either(self._final, rest.final)
         return FitError(self._nodes, self._counts + Counter(rest.counts), scope, final, refused=joined(self._masks, rest.refused))
+
+
+def _either(left: Mask | None, right: Mask | None) -> Mask | None:
+    if left is None or right is None:
+        return right if left is None else left
+    return left | right
 
 
 def _same_class(left: Task, right: Task) -> bool:

@@ -173,4 +173,4 @@ class Shape:
 
 
 def _items(mapping: Mapping[str, object]) -> Hashable:
-    return tuple(sorted(mapping.items()))
+    return tuple(sorted(mapping.items())) if mapping else ()

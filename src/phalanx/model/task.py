@@ -134,5 +134,6 @@ class Task:
 @lru_cache(maxsize=1 << 17)
 def _ordinal(key: TaskKey) -> int | None:
     """Return the number at the end of a key. Every session sorts its tasks by it, so it is remembered for each key."""
-    parts = key.partition("/")[2].split("-")
-    return int(parts[-1]) if len(parts) >= 3 and parts[-1].isdecimal() and len(parts[-1]) <= LONGEST_NAME else None
+    name = key.partition("/")[2]
+    last = name.rpartition("-")[2]
+    return int(last) if last.isdecimal() and len(last) <= LONGEST_NAME and name.count("-") >= 2 else None

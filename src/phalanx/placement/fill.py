@@ -4,10 +4,11 @@ The score of a node changes only when it takes a task, so a run costs one look f
 evaluation per node that takes more than one; not one evaluation of all nodes per task.
 
 Scores after one task are there for all nodes at once: when tasks are spread most nodes take one. Scores after more are
-evaluated for a node when it gets its second task, all that it may need in one call: when tasks are packed few nodes take many.
+evaluated when a node gets its second task, all that it may need in one call, and in the same call for the nodes that are likely
+to be next: a call costs the same for one node as for some.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,8 @@ import numpy as np
 from phalanx.placement import Counts, Index, Scores
 
 NOT_A_CANDIDATE = -np.inf
+MOST_NODES, MOST_SCORES = 16, 2048
+"""How far one evaluation of scores goes: so many nodes, and about so many scores."""
 
 
 @dataclass(slots=True)
@@ -27,8 +30,8 @@ class Candidates:
     """The score once the node has taken one more task."""
     room: Counts
     """How many tasks each node can take."""
-    after_more: Callable[[int, int], Scores]
-    """Given a node and k: its scores after 2 to k tasks."""
+    after: Callable[[Index, Counts], Scores]
+    """Given nodes and beside each a number of tasks: the score of the node once it has taken so many."""
 
 
 def fill(candidates: Candidates, count: int, *, stops_when_full: bool = False) -> Index:
@@ -57,7 +60,33 @@ def fill(candidates: Candidates, count: int, *, stops_when_full: bool = False) -
             scores[node] = candidates.after_one[node]
         else:
             if node not in ahead:
-                last = min(int(room[node]), tasks + count - len(chosen))
-                ahead[node] = candidates.after_more(node, last)[::-1].tolist()
+                ahead.update(_look_ahead(candidates, node, known=ahead, left=count - len(chosen)))
             scores[node] = ahead[node].pop()
     return np.array(chosen, dtype=np.int64)
+
+
+def _look_ahead(candidates: Candidates, node: int, *, known: Mapping[int, object], left: int) -> dict[int, list[float]]:
+    """Return the scores after two and more tasks of a node that has taken two, and of some that may follow; the next one last."""
+    nodes = np.array([node, *_best(candidates.scores, known, min(left, MOST_NODES) - 1, but=node)], dtype=np.int64)
+    last = np.minimum(candidates.room[nodes], left + 2)
+    sizes = np.maximum(last - 1, 0)
+    few = max(int((sizes.cumsum() <= MOST_SCORES).sum()), 1)
+    nodes, sizes = nodes[:few], sizes[:few]
+    turns = np.concatenate([np.arange(2, size + 2, dtype=np.int64) for size in sizes.tolist()])
+    scores = candidates.after(nodes.repeat(sizes), turns)
+    parts = np.split(scores[::-1], sizes[::-1].cumsum()[:-1])
+    return {place: part.tolist() for place, part in zip(reversed(nodes.tolist()), parts, strict=True)}
+
+
+def _best(scores: Scores, known: Mapping[int, object], count: int, *, but: int) -> list[int]:
+    """Return the nodes that score highest but one; those whose scores are known need no evaluation and are left out."""
+    rest, found = scores.copy(), list[int]()
+    rest[but] = NOT_A_CANDIDATE
+    for _ in range(count):
+        node = int(rest.argmax())
+        if rest[node] == NOT_A_CANDIDATE:
+            break
+        rest[node] = NOT_A_CANDIDATE
+        if node not in known:
+            found.append(node)
+    return found

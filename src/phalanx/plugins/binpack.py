@@ -2,6 +2,7 @@
 
 from phalanx.model.shape import Shape
 from phalanx.placement import Scores
+from phalanx.placement.ledger import amounts_at
 from phalanx.placement.score import TOP, pack
 from phalanx.session.arguments import Arguments
 from phalanx.session.node_answers import Site
@@ -32,6 +33,6 @@ class BinpackPlugin:
         parts = [(row, amount) for row, amount in request.rows if names[row] in self.weights]
         weights = [float(self.weights[names[row]]) for row, _ in parts]
         rows = [row for row, _ in parts]
-        used = ledger.used[rows][:, site.nodes] + request.amounts[rows][:, None] * site.extra
+        used = amounts_at(ledger.used, rows, site.nodes) + request.amounts[rows][:, None] * site.extra
         local = [(place, amount) for place, (_, amount) in enumerate(parts)]
-        return pack(ledger.allocatable[rows][:, site.nodes], used, local, weights) * float(TOP * self.weight)
+        return pack(amounts_at(ledger.allocatable, rows, site.nodes), used, local, weights) * float(TOP * self.weight)

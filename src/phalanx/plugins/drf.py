@@ -54,15 +54,16 @@ class DrfPlugin:
 
     def gang_order(self, session: Session, gang: GangState) -> float:
         """The smaller share first."""
+        if gang.key not in self._held and not (gang.tally.total(HOLDING) or gang.tally.pipelined):
+            return 0.0  # most gangs of a session wait as a whole: nothing is held, and nothing needs to be followed
         return dominant_share(self._held_by(session, gang), self._total)
 
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
         """Follow what gangs hold."""
-        sign = -1 if (operation.kind is OperationKind.EVICT) != undone else 1
-        amounts = session.request_of(operation.shape).amounts
         gang = operation.gang.key
         if gang in self._held:
-            self._held[gang] = self._held[gang] + sign * len(operation.tasks) * amounts
+            sign = -1 if (operation.kind is OperationKind.EVICT) != undone else 1
+            self._held[gang] = self._held[gang] + sign * len(operation.tasks) * session.request_of(operation.shape).amounts
         if self._tree is not None:
             self._tree.is_stale = True
 

@@ -11,6 +11,7 @@ from phalanx.kubernetes.spread import SpreadBook
 from phalanx.kubernetes.taints import taints_to_avoid
 from phalanx.model.shape import Shape
 from phalanx.placement import Amounts, Counts, Scores
+from phalanx.placement.ledger import amounts_at
 from phalanx.placement.score import balanced, least_allocated, most_allocated, normalise
 from phalanx.session.arguments import Arguments
 from phalanx.session.node_answers import Site, Term
@@ -94,11 +95,11 @@ class NodeOrderPlugin:
         rows_by_name, ledger = session.snapshot.space.row_by_name, session.ledger
         rows = [rows_by_name[name] for name in BALANCED if name in ("cpu", "memory") or shape.request.get(name)]
         request = session.request_of(shape).amounts[rows][:, None]
-        before: Amounts = ledger.booked[rows][:, site.nodes] + request * site.extra_booked
+        before: Amounts = amounts_at(ledger.booked, rows, site.nodes) + request * site.extra_booked
         return [
             Term(
                 self.weights["balancedresource"],
-                balanced(ledger.reported[rows][:, site.nodes], before, before + request),
+                balanced(amounts_at(ledger.reported, rows, site.nodes), before, before + request),
             )
         ]
 

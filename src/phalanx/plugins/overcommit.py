@@ -56,7 +56,7 @@ class OvercommitPlugin:
         """Vote against a gang whose minimum does not fit into what is left."""
         wanted = session.vector(gang.gang.min_resources)
         short = requested_rows(wanted, session.snapshot.space) & (self._inqueue + wanted > self._idle)
-        if not short.any():
+        if not np.count_nonzero(short):
             return PERMITTED
         rows = np.flatnonzero(short).tolist()
         names = [session.snapshot.space.names[row] for row in rows]
@@ -72,5 +72,8 @@ class OvercommitPlugin:
 
 def minimum_without_gated(session: Session, gang: GangState) -> Vector:
     """Return a gang's minimum resources less what its gated tasks ask for."""
-    gated = [session.vector(task.task.shape.request) for task in gang.tasks if task.task.is_gated]
-    return np.maximum(session.vector(gang.gang.min_resources) - sum(gated, np.zeros(len(session.snapshot.space))), 0.0)
+    minimum = session.vector(gang.gang.min_resources)
+    for task in gang.tasks:
+        if task.task.is_gated:
+            minimum = minimum - session.vector(task.task.shape.request)
+    return np.maximum(minimum, 0.0)

@@ -133,9 +133,10 @@ class ProportionPlugin:
 
     def gang_enqueued(self, session: Session, gang: GangState) -> None:
         """Count an admitted gang."""
-        gated = [session.vector(task.task.shape.request) for task in gang.tasks if task.task.is_gated]
-        account = self._accounts[gang.gang.queue]
-        wanted = session.vector(gang.gang.min_resources) - sum(gated, np.zeros(len(account.limit)))
+        account, wanted = self._accounts[gang.gang.queue], session.vector(gang.gang.min_resources)
+        for task in gang.tasks:
+            if task.task.is_gated:
+                wanted = wanted - session.vector(task.task.shape.request)
         account.inqueue = account.inqueue + np.maximum(wanted, 0.0)
 
     def reclaimable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState]:

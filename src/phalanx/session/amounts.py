@@ -18,13 +18,14 @@ EPSILON = 0.1
 
 def covers(have: Vector, want: Vector) -> bool:
     """Tell whether `have` is at least `want` everywhere, nearly equal included."""
-    return bool(np.all(want - have < EPSILON))
+    # Of a handful of resources `count_nonzero` takes half as long as `all`, and this is asked for every gang.
+    return int(np.count_nonzero(want - have < EPSILON)) == len(want)
 
 
 def covers_requested(have: Vector, total: Vector, want: Vector, space: ResourceSpace) -> bool:
     """Tell whether `have` is at least `total` on what is wanted, exactly, leaving the number of pods aside."""
     rows = requested_rows(want, space)
-    return bool(np.all(total[rows] <= have[rows]))
+    return int(np.count_nonzero(rows & ~(total <= have))) == 0
 
 
 def requested_rows(want: Vector, space: ResourceSpace) -> NDArray[np.bool_]:

@@ -64,7 +64,7 @@ AnyHook = Hook[Any, *tuple[Any, ...]]
 
 def flat(tiers: Tiers[Answer]) -> Iterable[Asked[Answer]]:
     """Return every method in order."""
-    return (method for tier in tiers for method in tier)
+    return tiers[0] if len(tiers) == 1 else [method for tier in tiers for method in tier]
 
 
 def _answers(tiers: Tiers[Any], question: Sequence[Any]) -> Iterator[Any]:

@@ -204,7 +204,7 @@ def close_session(session: Session) -> Decisions:
     for key, state in session.gangs.items():
         if key not in active and all(task.status is task.task.status for task in state.tasks):
             continue  # somebody only looked at it
-        for task in state.tasks:
+        for task in state.tasks if state.tally.pipelined else ():
             if task.status is Status.PIPELINED:
                 decisions.pipelined[task.task.key] = session.node_name(task.node)
         decisions.outcomes.append(_outcome(session, state, aftermath, is_guarded=session.is_guarded))

@@ -18,6 +18,7 @@ from phalanx.placement import Counts, Index, Mask, Scores
 from phalanx.placement.fill import NOT_A_CANDIDATE, Candidates, fill
 from phalanx.placement.fit import copies, first_short
 from phalanx.session.node_answers import Layer, Site, Term
+from phalanx.session.node_plan import NodePlan
 from phalanx.state.verdict import WHOLE_CLUSTER, FitError, SearchScope, insufficient
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class NodeView:
         self.request = session.request_of(shape)
         self.is_local = session.is_local(shape)
         self._last_error: tuple[tuple[int, bool], FitError] | None = None
+        self.plan = NodePlan(session, self)
+        """Places for tasks that follow each other."""
         self._look_everywhere()
 
     def _look_everywhere(self) -> None:
@@ -169,7 +172,7 @@ class NodeView:
         after_one = run.overlay(self._next_valuation(is_now).total(relative), touched, 1, is_now, relative)
         candidates = Candidates(
             np.where(mask, scores, NOT_A_CANDIDATE), after_one, room,
-            lambda node, last: run.ahead(node, last, is_now, int(relative[node])),
+            lambda nodes, turns: run.after(nodes, turns, is_now, relative[nodes]),
         )  # fmt: skip
         return fill(candidates, count, stops_when_full=bool(self._relative))
 
@@ -338,11 +341,9 @@ class _Run:
             scores[touched] = self._node_view.value_at(self._site(touched, more, is_now)).total(relative[touched])
         return scores
 
-    def ahead(self, node: int, last: int, is_now: bool, relative: int) -> Scores:
-        """Return the scores of a node after 2 to `last` more tasks."""
-        extra = np.arange(2, last + 1, dtype=np.int64)
-        site = self._site(np.full(len(extra), node, dtype=np.int64), extra, is_now)
-        return self._node_view.value_at(site).total(relative)
+    def after(self, nodes: Index, more: Counts, is_now: bool, relative: Counts) -> Scores:
+        """Return the score of each node after so many more tasks."""
+        return self._node_view.value_at(self._site(nodes, more, is_now)).total(relative)
 
     def _site(self, nodes: Index, more: Counts | int, is_now: bool) -> Site:
         booked = self.taken[nodes] + more if self._node_view.books_are_live else 0

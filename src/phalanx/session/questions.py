@@ -80,6 +80,8 @@ class Questions:
         self._asked = _Answering(self.plugins)
         self._questions: dict[str, Callable[..., Any]] = {}
         """Each hook as a call, once it was asked: a large session asks tens of thousands of questions, a small one a few hooks."""
+        self._counts_members: dict[str, bool] = {}
+        """By hook: members alone are counted to answer it."""
         self._voters: list[Asked[Any]] = []
         self._surplus: dict[str, tuple[int, Vector]] = {}
 
@@ -194,8 +196,9 @@ class Questions:
         """Return how many tasks of a role can be placed before anybody needs to ask whether the sub-group is ready."""
         has_subgroups = subgroup.gang.has_subgroups
         hook = hooks.SUBGROUP_READY if has_subgroups else hooks.GANG_READY
-        methods = list(combine.flat(self._asked[hook.name]))
-        if len(methods) != 1 or not getattr(methods[0].__self__, "counts_members", False):
+        if hook.name not in self._counts_members:
+            self._counts_members[hook.name] = _only_counts_members(self._asked[hook.name])
+        if not self._counts_members[hook.name]:
             return 1
         return max(subgroup.shortfall() if has_subgroups else subgroup.gang.shortfall(role), 1)
 
@@ -382,6 +385,11 @@ class Questions:
         """Return the sets of nodes to try for a part of a gang, best first."""
         subsets = self._ask(hooks.NODE_SUBSETS, gang, subgroup, tasks, offered)
         return [NodeSubset(offered)] if subsets is None else subsets
+
+
+def _only_counts_members(tiers: Tiers[Any]) -> bool:
+    methods = list(combine.flat(tiers))
+    return len(methods) == 1 and getattr(methods[0].__self__, "counts_members", False)
 
 
 def _about_victims(hook: str, preemptor: TaskState, candidates: Sequence[TaskState], purpose: str) -> tuple[Any, ...]:

@@ -64,7 +64,10 @@ class Session(Questions):
         self.version = 0
         """A number for the state of the books: equal numbers mean equal states, also after something was undone."""
         self._latest_version = 0
+        self.latest: Operation | None = None
+        """The operation that took effect last, whether or not it was undone since."""
         self._requests: dict[Shape, Request] = {}
+        self._requests_by_amounts: dict[Hashable, Request] = {}
         self._books: dict[Any, Any] = {}
         self._node_views: dict[Hashable, NodeView] = {}
         self._node_view_keys: dict[Shape, Hashable] = {}
@@ -132,7 +135,12 @@ class Session(Questions):
         """Return what a task of this shape takes, as a vector."""
         request = self._requests.get(shape)
         if request is None:
-            request = self._requests[shape] = request_of(shape.request, self.snapshot.space, shape.booked_request)
+            # Every gang has a shape of its own, and many of them ask for the same.
+            asked = (*shape.request.items(), shape.booked_request)
+            request = self._requests_by_amounts.get(asked)
+            if request is None:
+                request = request_of(shape.request, self.snapshot.space, shape.booked_request)
+            self._requests[shape] = self._requests_by_amounts[asked] = request
         return request
 
     def vector(self, resources: Resources | None) -> Vector:
@@ -165,6 +173,7 @@ class Session(Questions):
         self._book(operation, 1)
         operation.version_before, self._latest_version = self.version, self._latest_version + 1
         operation.version_after = self.version = self._latest_version
+        self.latest = operation
 
     def revert(self, operation: Operation) -> None:
         """Undo an operation. Only statements call this."""
@@ -249,7 +258,13 @@ class Session(Questions):
         return answer
 
     def node_view(self, shape: Shape) -> NodeView:
-        """Return how the nodes look to tasks of this shape, up to date.
+        """Return how the nodes look to tasks of this shape, up to date."""
+        node_view = self.known_view(shape)
+        node_view.refresh()
+        return node_view
+
+    def known_view(self, shape: Shape) -> NodeView:
+        """Return how the nodes looked to tasks of this shape when somebody looked last.
 
         Shapes that differ only in labels share one node view when labels do not matter.
         """
@@ -260,7 +275,6 @@ class Session(Questions):
             if len(self._node_views) >= MOST_NODE_VIEWS:
                 del self._node_views[next(iter(self._node_views))]
         self._node_views[key] = node_view
-        node_view.refresh()
         return node_view
 
     def class_of(self, shape: Shape) -> Hashable:

@@ -69,8 +69,9 @@ class Operation:
 
     def tally(self) -> tuple[Index | int, Counts | int]:
         """Return each node once with its number of tasks."""
-        if len(self.nodes) == 1:
-            return self.nodes[0], 1
+        first = self.nodes[0]
+        if self.nodes.count(first) == len(self.nodes):
+            return first, len(self.nodes)
         nodes, counts = np.unique(np.array(self.nodes, dtype=np.int64), return_counts=True)
         return nodes, counts.astype(np.int64)
 

@@ -10,7 +10,10 @@ from phalanx.state.gang_state import TaskState
 
 def tasks_in_order(tasks: Iterable[TaskState], key: Callable[[TaskState], tuple[Any, ...]]) -> list[TaskState]:
     """Sort by what plugins say, then by the number at the end of the names, then by age and identity."""
-    keyed = [(key(task), task.task.ordinal, task.task.created, task.task.uid, task) for task in tasks]
+    found = list(tasks)
+    if len(found) < 2:
+        return found
+    keyed = [(key(task), task.task.ordinal, task.task.created, task.task.uid, task) for task in found]
     if all(entry[1] is not None for entry in keyed):
         return [entry[-1] for entry in sorted(keyed, key=lambda entry: entry[:-1])]
     # Names with and without a number compare in circles, so the result depends on where sorting starts: always the same.

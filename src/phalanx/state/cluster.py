@@ -381,13 +381,8 @@ class _QueueTotals:
         now = self._by_queue.get(queue, Totals())
         self._by_queue[queue] = Totals(
             now.gangs + sign * totals.gangs,
-            *(
-                _plus(mine, other, sign)
-                for mine, other in (
-                    (now.allocated, totals.allocated), (now.requested, totals.requested),
-                    (now.inqueue, totals.inqueue), (now.elastic, totals.elastic),
-                )
-            ),
+            _plus(now.allocated, totals.allocated, sign), _plus(now.requested, totals.requested, sign),
+            _plus(now.inqueue, totals.inqueue, sign), _plus(now.elastic, totals.elastic, sign),
         )  # fmt: skip
         if self._by_queue[queue].gangs == 0:
             del self._by_queue[queue]
@@ -398,6 +393,8 @@ class _QueueTotals:
 
 
 def _plus(left: Resources, right: Resources, sign: int) -> Resources:
+    if not right:
+        return left
     total = dict(left)
     for name, amount in right.items():
         total[name] = total.get(name, 0) + sign * amount
@@ -408,22 +405,29 @@ def _plus(left: Resources, right: Resources, sign: int) -> Resources:
 
 def gang_totals(gang: Gang, members: Mapping[TaskKey, Task]) -> Totals:
     """Return what one gang holds, asks for, may still take of what it was admitted with, and has beyond its minimum."""
-    allocated: dict[str, int] = {}
-    pending: dict[str, int] = {}
-    gated: dict[str, int] = {}
-    holders = 0
+    # Most members have one shape: they are counted, and what they ask for is added up once.
+    held, waiting, blocked = dict[Shape, int](), dict[Shape, int](), dict[Shape, int]()
     for task in members.values():
-        if task.status in HOLDING:
-            allocated = add(allocated, task.shape.request)
-            holders += 1
-        elif task.status is Status.PENDING:
-            pending = add(pending, task.shape.request)
+        shape, status = task.shape, task.status
+        if status is Status.PENDING:
+            waiting[shape] = waiting.get(shape, 0) + 1
             if task.is_gated:
-                gated = add(gated, task.shape.request)
+                blocked[shape] = blocked.get(shape, 0) + 1
+        elif status in HOLDING:
+            held[shape] = held.get(shape, 0) + 1
+    allocated, pending, gated, holders = _requested(held), _requested(waiting), _requested(blocked), sum(held.values())
     minimum = gang.min_resources or {}
     is_admitted = gang.phase == "Inqueue" or (gang.phase == "Running" and holders >= gang.min_member)
     inqueue = _positive(minimum, add(allocated, gated)) if is_admitted else {}
     return Totals(1, allocated, add(allocated, pending), inqueue, _positive(allocated, minimum))
+
+
+def _requested(counts: Mapping[Shape, int]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for shape, count in counts.items():
+        for name, amount in shape.request.items():
+            total[name] = total.get(name, 0) + count * amount
+    return total
 
 
 def _positive(left: Resources, right: Resources) -> dict[str, int]:
