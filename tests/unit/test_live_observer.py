@@ -160,7 +160,7 @@ def etas(shown: str) -> dict[str, str]:
 class MayReadNothing:
     """A client whom the server refuses everything."""
 
-    async def document(self, path: str) -> None:
+    async def document(self, path: str, *, accept: str = "") -> None:
         raise Forbidden(f"{path} is forbidden")
 
 

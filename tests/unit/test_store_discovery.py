@@ -184,3 +184,59 @@ def test_a_kind_of_which_another_version_answers_is_both_served_and_unknown() ->
     }  # fmt: skip
     found = asked_of(answering(documents), discover)
     assert ({kind.version for kind in found.kinds}, native in found.unanswered) == ({"v1beta1"}, True)
+
+
+# --- aggregated ----------------------------------------------------------------------------------------------------------
+
+
+def aggregated(freshness: str = "Current", **groups: list[str]) -> dict[str, Any]:
+    """Return the aggregated form of groups, each with resources and subresources of its version v1."""
+
+    def resource(name: str, names: list[str]) -> dict[str, Any]:
+        below = [{"subresource": item.partition("/")[2]} for item in names if item.startswith(f"{name}/")]
+        return {"resource": name, **({"responseKind": {"kind": "x"}} if name in names else {}), "subresources": below}
+
+    def version(names: list[str]) -> dict[str, Any]:
+        plurals = dict.fromkeys(name.partition("/")[0] for name in names)
+        return {"version": "v1", "freshness": freshness, "resources": [resource(name, names) for name in plurals]}
+
+    items = [{"metadata": {"name": name.replace("_", ".")}, "versions": [version(names)]} for name, names in groups.items()]
+    return {"kind": "APIGroupDiscoveryList", "items": items}
+
+
+(_CORE,) = aggregated(core=["pods", "pods/status"])["items"]
+CORE = {"kind": "APIGroupDiscoveryList", "items": [{**_CORE, "metadata": {}}]}
+BATCH = kind_at("batch", "jobs")
+
+
+def counted(documents: Mapping[str, Any], paths: list[str]) -> Handler:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        paths.append(request.path)
+        return await answering(documents)(request)
+
+    return answer
+
+
+def test_two_requests_are_enough_where_the_server_aggregates() -> None:
+    paths: list[str] = []
+    documents = {"/apis": aggregated(batch=["jobs", "jobs/status", "cronjobs/status"]), "/api": CORE}
+    assert kinds_of(counted(documents, paths)) == {POD, BATCH}
+    assert paths == ["/apis", "/api"]
+
+
+def test_a_group_whose_aggregated_answer_is_stale_is_asked_for_alone() -> None:
+    paths: list[str] = []
+    documents = {"/apis": aggregated("Stale", batch=["jobs"]), "/api": CORE, "/apis/batch/v1": resources("jobs", "jobs/status")}
+    assert kinds_of(counted(documents, paths)) == {POD, BATCH}
+    assert paths == ["/apis", "/api", "/apis/batch/v1"]
+
+
+def test_what_a_stale_group_that_does_not_answer_serves_is_unknown() -> None:
+    documents = {"/apis": aggregated("Stale", batch=["jobs", "jobs/status"]), "/api": CORE, "/version": {}}
+    found = asked_of(answering(documents), discover)
+    assert (set(found.kinds), BATCH in found.unanswered) == ({POD}, True)
+
+
+def test_a_core_that_is_not_aggregated_is_asked_for_as_before() -> None:
+    documents = {"/apis": aggregated(batch=["jobs", "jobs/status"]), "/api": {"kind": "APIVersions", "versions": ["v1"]}}
+    assert kinds_of(answering({**documents, "/api/v1": resources("pods", "pods/status")})) == {POD, BATCH}

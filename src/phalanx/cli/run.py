@@ -104,8 +104,11 @@ def command(**options: Any) -> None:  # Any: as click read them
     """
     import asyncio
 
+    from phalanx.live.garbage import look_seldom_at_start
+
     asked = RunOptions(**options)
     asked.refuse_clashes()
+    look_seldom_at_start()
     asyncio.run(_run(asked))
 
 

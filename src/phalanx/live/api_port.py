@@ -9,6 +9,7 @@ from phalanx.controllers.controller import Bind, Create, Delete, Evict, Patch, R
 from phalanx.controllers.objects import controller_of
 from phalanx.errors import ClusterError, Conflict, Exists, Forbidden, Invalid, Missing
 from phalanx.live.clock import LoopClock
+from phalanx.live.held_events import HeldEvents
 from phalanx.live.outbox import Job, Outbox, Rank
 from phalanx.model.kinds import EVENT, POD, Document, Kind, kind_of
 from phalanx.scheduling.binding import OTHER_UID
@@ -52,7 +53,7 @@ class ApiPort:
     def __init__(self, client: ApiClient, outbox: Outbox, mirror: Mirror, clock: LoopClock, *, instance: str) -> None:
         """`instance` names this process in events."""
         self._client, self._outbox, self._mirror, self._clock = client, outbox, mirror, clock
-        self._recorder = EventRecorder(self, instance=instance)
+        self._events = HeldEvents(EventRecorder(self, instance=instance), clock, is_busy=lambda: outbox.is_binding)
         self._waiting: dict[tuple[Spot, bool], _WaitingPatch] = {}
         self.doubted: Callable[[Kind, str, str, str], None] = lambda kind, namespace, name, uid: None
         """Called with an object that is not there, as the server says."""
@@ -74,7 +75,7 @@ class ApiPort:
         rank = Rank.NOTE if is_note else Rank.WRITE
         match write:
             case RecordEvent():
-                self._recorder.record(write)
+                self._events.record(write)
                 if done is not None:
                     done(None)
             case Patch() if done is None or effort is Effort.JOINED:
@@ -99,6 +100,7 @@ class ApiPort:
     def forget(self) -> None:
         """Forget what was not sent: somebody else writes now."""
         self._waiting.clear()
+        self._events.forget()
 
     # --- patches that are joined -------------------------------------------------------------------------------------
 
@@ -160,7 +162,7 @@ class ApiPort:
         place = {"namespace": namespace} if namespace else {}
         about = {**owner, "metadata": {"name": owner["name"], "uid": owner.get("uid", ""), **place}}
         text = f"{refusal}; {owner['kind']} {owner['name']} waits until that is mended"
-        self._recorder.record(RecordEvent(about, FAILED_CREATE, text, is_warning=True))
+        self._events.record(RecordEvent(about, FAILED_CREATE, text, is_warning=True))
 
     async def _patch(self, write: Patch) -> None:
         kind, form = write.kind, patches.STRATEGIC if write.is_by_type else patches.MERGE

@@ -267,11 +267,15 @@ def _pod_urgency(event: WatchEvent) -> Urgency:
 def _is_other(before: Document, after: Document) -> bool:
     """Tell whether a pod has changed in more than its spec, its conditions and what binding puts on it."""
     old, new = before["metadata"], after["metadata"]
-    added = {name: text for name, text in (new.get("labels") or {}).items() if not name.startswith(TOPOLOGY)}
-    if added != {name: text for name, text in (old.get("labels") or {}).items() if not name.startswith(TOPOLOGY)}:
+    if old.get("labels") != new.get("labels") and _own_labels(old) != _own_labels(new):
         return True
     is_same = are_same_but_for_minima(old.get("annotations"), new.get("annotations"))
     return not is_same or old.get("deletionTimestamp") != new.get("deletionTimestamp") or _phase(before) != _phase(after)
+
+
+def _own_labels(meta: Document) -> dict[str, object]:
+    """Return the labels that binding does not write."""
+    return {name: text for name, text in (meta.get("labels") or {}).items() if not name.startswith(TOPOLOGY)}
 
 
 def _phase(pod: Document) -> object:

@@ -87,10 +87,10 @@ class EventRecorder:
         self._waiting = 0
         self._numbers = 0
 
-    def record(self, event: RecordEvent) -> None:
-        """Write an event, or count it if it was written before; when too many wait it is left out."""
+    def record(self, event: RecordEvent, now: float | None = None) -> None:
+        """Write an event that happens now, or did; count it if it was written before; when too many wait it is left out."""
         key = (str(event.about["metadata"].get("uid", "")), event.reason, event.message)
-        known, now = self._known.get(key), self._port.clock.now
+        known, now = self._known.get(key), self._port.clock.now if now is None else now
         if known is None:
             self._create(key, event, now)
             return

@@ -10,7 +10,7 @@ from phalanx.errors import Missing, Unreachable
 from phalanx.model.kinds import Document, Kind, kind_of
 from phalanx.model.watch_event import BOOKMARK
 from phalanx.store import patches
-from phalanx.store.api_client import Change, Listing
+from phalanx.store.api_client import JSON, Change, Listing
 from phalanx.store.memory import MemoryStore
 from phalanx.store.selection import selection
 from phalanx.web.discovery import documents
@@ -116,8 +116,8 @@ class MemoryClient:
         """Return what the server says it is."""
         return await self.document("/version")
 
-    async def document(self, path: str) -> Document:
-        """Return which groups, versions and kinds are served."""
+    async def document(self, path: str, *, accept: str = JSON) -> Document:
+        """Return which groups, versions and kinds are served, in the form that every server knows."""
         found: Document = await self._ask("get", path, lambda: self._discovered(path))
         return found
 

@@ -7,6 +7,8 @@ from typing import Any, Protocol
 from phalanx.model.kinds import Document, Kind
 from phalanx.store import patches
 
+JSON = "application/json"
+
 
 @dataclass(frozen=True, slots=True)
 class Listing:
@@ -65,8 +67,8 @@ class ApiClient(Protocol):
         """Return what the server says it is."""
         ...
 
-    async def document(self, path: str) -> Document:
-        """Return what is at a path that names no object of ours, such as /apis."""
+    async def document(self, path: str, *, accept: str = JSON) -> Document:
+        """Return what is at a path that names no object of ours, such as /apis, in one of the forms that we accept."""
         ...
 
     async def create(self, document: Document) -> Document:

@@ -1,6 +1,7 @@
 """Paths of the Kubernetes API, to and from the object, list or subresource that they name."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import quote
 
 from phalanx.errors import Missing
@@ -21,10 +22,16 @@ class ResourcePath:
     @property
     def path(self) -> str:
         """The path, without the server."""
-        kind = self.kind
-        start = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
-        inside = ["namespaces", self.namespace] if kind.is_namespaced and self.namespace else []
-        return "/".join([start, *(quote(part, safe="") for part in (*inside, kind.plural, self.name, self.subresource) if part)])
+        parts = [quote(part, safe="") for part in (self.name, self.subresource) if part]
+        return "/".join([_list_path(self.kind, self.namespace), *parts])
+
+
+@lru_cache(maxsize=4096)
+def _list_path(kind: Kind, namespace: str) -> str:
+    """Return the path of the objects of a kind; every pod that is bound is below one of few."""
+    start = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
+    inside = ["namespaces", namespace] if kind.is_namespaced and namespace else []
+    return "/".join([start, *(quote(part, safe="") for part in (*inside, kind.plural))])
 
 
 def resource_path(path: str) -> ResourcePath:

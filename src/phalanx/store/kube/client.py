@@ -2,6 +2,9 @@
 
 It serves for embedded clusters and real API servers; the latter need credentials.
 
+What is read comes through an HTTP library, which knows about long streams and compressed answers. What is written goes over plain
+connections of our own (`plain_http.py`), since a gang is as many requests as it has pods.
+
 Two things are checked at the last moment before a request is sent. The credential is asked for each time, since tokens expire. And
 requests that change something are fenced: a scheduler whose lease has run out while it waited for a connection, or was stopped by
 the machine, must not write any more, since another one may lead by then.
@@ -15,7 +18,6 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
-from types import SimpleNamespace
 from typing import Any, Self, TypeVar
 from urllib.parse import urlencode
 
@@ -26,16 +28,18 @@ from yarl import URL
 from phalanx.errors import Unreachable
 from phalanx.model.kinds import EVENT, POD, Document, Kind, kind_at, kind_of
 from phalanx.store import patches
-from phalanx.store.api_client import Change, Listing, ListingPage
+from phalanx.store.api_client import JSON, Change, Listing, ListingPage
 from phalanx.store.kube import fields_read as needed
 from phalanx.store.kube.credentials import Credential, Credentials, FixedCredentials
+from phalanx.store.kube.plain_http import CONNECT_SECONDS, Answer, Connections
+from phalanx.store.kube.write_request import Way, WriteRequest
 from phalanx.store.paths import ResourcePath
 from phalanx.store.status_errors import problem_of
 from phalanx.store.warning_headers import warning_text
 
 PAGE = 500
 GANGS, QUEUES = "/apis/phalanx.dev/v1alpha1/gangs", "/apis/phalanx.dev/v1alpha1/queues"
-CONNECT_SECONDS, ANSWER_SECONDS = 5.0, 30.0
+ANSWER_SECONDS = 30.0
 SILENCE_SECONDS = 150.0
 """A watch that is silent for so long is taken for dead; a server sends a bookmark every minute, and may leave one out."""
 LOST_SECONDS = 10.0
@@ -46,6 +50,7 @@ FREE = frozenset({EVENT, kind_at("coordination.k8s.io", "leases")})
 NOT_SENT = "not sent: another scheduler may have taken over"
 LONGEST_LINE = 4 << 20
 """A watch sends one object per line; etcd takes none above 1.5 MB."""
+FIRST_REFUSAL = 400
 T = TypeVar("T")
 ENDLESS = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENCE_SECONDS)
 
@@ -86,19 +91,18 @@ class Client:
         """Called with every warning that the server sends beside an answer."""
         self.heard: Callable[[float, float], None] = lambda date, seconds: None
         """Called with the clock of the server at every answer, in whole seconds since 1970, and how many seconds that took."""
-        self._date = ""
-
-    @property
-    def now(self) -> float:
+        self.now = 0.0
         """The server's clock at its last answer, in seconds since 1970."""
-        return parsedate_to_datetime(self._date).timestamp() if self._date else 0.0
+        self._date = ""
+        self._connections = Connections()
+        self._way: Way | None = None
 
-    def note_date(self, answer: aiohttp.ClientResponse, seconds: float) -> None:
+    def note_date(self, date: str, seconds: float) -> None:
         """Note the server's clock at an answer that took so long; what is no date is ignored."""
-        date = answer.headers.get("Date", "")
         with suppress(ValueError):
-            parsedate_to_datetime(date)
-            self._date = date
+            if date != self._date:  # many answers come in a second
+                self.now = parsedate_to_datetime(date).timestamp()
+                self._date = date
             self.heard(self.now, seconds)
 
     def note_answer(self) -> None:
@@ -127,14 +131,14 @@ class Client:
     async def __aenter__(self) -> Self:
         """Open the connections."""
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0), read_bufsize=LONGEST_LINE, trust_env=False,
-            trace_configs=[self._fence()],
+            connector=aiohttp.TCPConnector(limit=0), read_bufsize=LONGEST_LINE, trust_env=False
         )  # fmt: skip
         return self
 
     async def __aexit__(self, *problem: object) -> None:
         """Close the connections."""
         assert self._session is not None
+        self._connections.close()
         await self._session.close()
 
     # --- reading -----------------------------------------------------------------------------------------------------
@@ -199,7 +203,7 @@ class Client:
                 yield changes
 
     async def _changes(self, target: ResourcePath, query: Mapping[str, str]) -> AsyncGenerator[Sequence[Change], None]:
-        async with self._open("GET", self._path(target), query, timeout=ENDLESS) as answer:
+        async with self._open(self._path(target), query, timeout=ENDLESS) as answer:
             await self._refuse(answer)
             yield ()
             rest = b""
@@ -212,9 +216,9 @@ class Client:
         """Return what the server says it is."""
         return await self.document("/version")
 
-    async def document(self, path: str) -> Document:
-        """Return what is at a path that names no object of ours, such as /apis."""
-        body = await self._send("GET", path, {})
+    async def document(self, path: str, *, accept: str = JSON) -> Document:
+        """Return what is at a path that names no object of ours, such as /apis, in one of the forms that we accept."""
+        body = await self._get(path, {}, accept)
         return self._read(lambda: needed.read_object(None, body))
 
     async def gangs(self) -> Sequence[Document]:
@@ -293,78 +297,114 @@ class Client:
         body: Any = None,
         *,
         query: Mapping[str, str] | None = None,
-        form: str = "application/json",
+        form: str = JSON,
     ) -> dict[str, Any]:
         answer = await self._send(method, self._path(target), query or {}, body, form, is_fenced=target.kind not in FREE)
         return self._read(lambda: needed.read_object(target.kind if self._is_frugal else None, answer))
 
     async def _post(self, target: ResourcePath, body: Any) -> None:
         """Send a request whose answer has no object to read."""
-        async with self._open("POST", self._path(target), {}, body) as answer:
-            await self._refuse(answer)
-            await answer.read()
+        await self._write("POST", self._path(target), body)
 
     def _path(self, target: ResourcePath) -> str:
         kind = self.served.get(target.kind)
         return target.path if kind is None else replace(target, kind=kind).path
 
     async def _send(
-        self, method: str, path: str, query: Mapping[str, str], body: Any = None, form: str = "application/json", *,
+        self, method: str, path: str, query: Mapping[str, str], body: Any = None, form: str = JSON, *,
         is_fenced: bool = True,
     ) -> bytes:  # fmt: skip
-        async with self._open(method, path, query, body, form, is_fenced=is_fenced) as answer:
+        if method == "GET":
+            return await self._get(path, query)
+        return await self._write(method, _with_query(path, query), body, form, is_fenced=is_fenced)
+
+    async def _get(self, path: str, query: Mapping[str, str], accept: str = JSON) -> bytes:
+        async with self._open(path, query, accept=accept) as answer:
             await self._refuse(answer)
             return await answer.read()
 
     def _open(
-        self, method: str, path: str, query: Mapping[str, str], body: Any = None, form: str = "application/json",
-        timeout: aiohttp.ClientTimeout | None = None, *, is_fenced: bool = True,
-    ) -> "_PendingAnswer":  # fmt: skip
+        self, path: str, query: Mapping[str, str], timeout: aiohttp.ClientTimeout | None = None, *, accept: str = JSON
+    ) -> "_PendingAnswer":
         session = self._session
         assert session is not None, "use the client in 'async with'"
-        data = None if body is None else msgspec.json.encode(body)
-        asked = urlencode({key: value for key, value in query.items() if value})
-        url = URL(f"{self.server}{path}?{asked}" if asked else f"{self.server}{path}", encoded=True)
+        url = URL(f"{self.server}{_with_query(path, query)}", encoded=True)
         patience = timeout or aiohttp.ClientTimeout(total=self._answer_seconds, sock_connect=CONNECT_SECONDS)
-        own = {"Accept": "application/json", **({"Content-Type": form} if data is not None else {})}
 
         def request(credential: Credential) -> Any:  # Any: aiohttp's type of it is private
             tls = True if credential.tls is None else credential.tls
-            return session.request(
-                method, url, data=data, headers={**own, **credential.headers},
-                ssl=tls, server_hostname=self._server_name, timeout=patience,
-                trace_request_ctx=is_fenced and method != "GET",
+            return session.get(
+                url, headers={"Accept": accept, **credential.headers}, ssl=tls, server_hostname=self._server_name,
+                timeout=patience,
             )  # fmt: skip
 
         return _PendingAnswer(self, request)
 
-    def _fence(self) -> aiohttp.TraceConfig:
-        """Return a hook that refuses fenced requests unless we may write, called when the connection is there.
-
-        Checking earlier would not do: waiting for a credential or a connection may take long, and a process may be stopped at any
-        point of it. Requests that the HTTP library repeats by itself pass here too.
-        """
-
-        async def check(session: object, context: SimpleNamespace, request: object) -> None:
-            if context.trace_request_ctx and not self.may_write():
-                raise Unreachable(NOT_SENT)
-
-        fence = aiohttp.TraceConfig()
-        fence.on_request_headers_sent.append(check)
-        return fence
-
     async def _refuse(self, answer: aiohttp.ClientResponse) -> None:
         """Raise the error that the server answered."""
-        for header in answer.headers.getall("Warning", ()):
+        headers = {name.lower(): answer.headers.getall(name) for name in answer.headers}
+        self._judge(Answer(answer.status, headers, await answer.read() if answer.status >= FIRST_REFUSAL else b""))
+
+    def _judge(self, answer: Answer) -> None:
+        """Pass warnings on, and raise the error that the server answered."""
+        for header in answer.headers.get("warning", ()):
             if text := warning_text(header):
                 self.warned(text)
-        if answer.status >= 400:
-            body = await answer.read()
-            is_status = answer.content_type == "application/json"
-            problem = problem_of(self._read(lambda: needed.read_object(None, body)) if is_status else {}, answer.status)
-            wait = answer.headers.get("Retry-After", "")  # a date, which is allowed too, is not what an API server writes
+        if answer.status >= FIRST_REFUSAL:
+            is_status = answer.header("content-type").partition(";")[0].strip() == "application/json"
+            problem = problem_of(self._read(lambda: needed.read_object(None, answer.body)) if is_status else {}, answer.status)
+            wait = answer.header("retry-after")  # a date, which is allowed too, is not what an API server writes
             problem.retry_after = float(wait) if wait.isdecimal() else 0.0
             raise problem
+
+    # --- writes ------------------------------------------------------------------------------------------------------
+
+    async def _write(self, method: str, target: str, body: Any = None, form: str = JSON, *, is_fenced: bool = True) -> bytes:
+        """Send a request and return what is answered; if the credential is refused, send it once more with a new one.
+
+        Once only: a second refusal means that the user is not known, and a plugin that logs in would be run for ever.
+        """
+        request = WriteRequest.of(method, target, body, form, is_fenced=is_fenced)
+        credentials = self.credentials
+        credential = await credentials.current()
+        answer = await self._answer(request, credential)
+        if answer.status == UNAUTHORIZED and await credentials.renew(credential):
+            answer = await self._answer(request, await credentials.current())
+        self._judge(answer)
+        return answer.body
+
+    async def _answer(self, request: WriteRequest, credential: Credential) -> Answer:
+        way, begun = self._way, asyncio.get_running_loop().time()
+        if way is None or way.server is not self.server or way.credential is not credential:
+            way = self._way = Way.to(self.server, credential, self._server_name)
+        check = self._fence if request.is_fenced else _pass
+        try:
+            answer = await self._connections.ask(
+                way.place, request.encoded(way), check=check, seconds=self._answer_seconds, is_repeatable=request.is_repeatable
+            )
+        except OSError as problem:
+            unreachable = self.unreachable(problem)
+            self.note_loss()
+            raise unreachable from problem
+        self.note_answer()
+        self.note_date(answer.header("date"), asyncio.get_running_loop().time() - begun)
+        return answer
+
+    def _fence(self) -> None:
+        """Refuse to write, unless we may; called when the connection is there.
+
+        Checking earlier would not do: waiting for a credential or a connection may take long, and a process may be stopped at any
+        point of it.
+        """
+        if not self.may_write():
+            raise Unreachable(NOT_SENT)
+
+    def unreachable(self, problem: Exception) -> Unreachable:
+        """Return the error that says how nobody has answered."""
+        if isinstance(problem, TimeoutError) and not isinstance(problem, aiohttp.ConnectionTimeoutError):
+            return Unreachable(f"{self.server} does not answer; {self.patience}")
+        cause = problem.os_error if isinstance(problem, aiohttp.ClientConnectorError) else problem  # without our own TLS objects
+        return Unreachable(f"no cluster at {self.server}: {str(cause) or type(cause).__name__}")
 
     def _read(self, read: Callable[[], T]) -> T:
         try:
@@ -399,24 +439,18 @@ class _PendingAnswer:
         try:
             answer = await self._asked.__aenter__()
         except (aiohttp.ClientError, TimeoutError, OSError) as problem:
-            unreachable = self._unreachable(problem)
+            unreachable = self._client.unreachable(problem)
             self._client.note_loss()
             raise unreachable from problem
         assert isinstance(answer, aiohttp.ClientResponse)
         self._client.note_answer()
-        self._client.note_date(answer, asyncio.get_running_loop().time() - begun)
+        self._client.note_date(answer.headers.get("Date", ""), asyncio.get_running_loop().time() - begun)
         return answer
 
     async def __aexit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: object) -> None:
         await self._asked.__aexit__(kind, problem, trace)
         if isinstance(problem, aiohttp.ClientError | TimeoutError):
-            raise self._unreachable(problem) from problem
-
-    def _unreachable(self, problem: Exception) -> Unreachable:
-        if isinstance(problem, TimeoutError) and not isinstance(problem, aiohttp.ConnectionTimeoutError):
-            return Unreachable(f"{self._client.server} does not answer; {self._client.patience}")
-        cause = problem.os_error if isinstance(problem, aiohttp.ClientConnectorError) else problem  # without our own TLS objects
-        return Unreachable(f"no cluster at {self._client.server}: {str(cause) or type(cause).__name__}")
+            raise self._client.unreachable(problem) from problem
 
 
 def _change(kind: Kind | None, line: bytes, code: int) -> Change:
@@ -433,6 +467,15 @@ def _change(kind: Kind | None, line: bytes, code: int) -> Change:
 def _list_of(document: Document) -> ResourcePath:
     kind = kind_of(document)
     return ResourcePath(kind, str(document.get("metadata", {}).get("namespace") or "default") if kind.is_namespaced else "")
+
+
+def _pass() -> None:
+    """Let a request through."""
+
+
+def _with_query(path: str, query: Mapping[str, str]) -> str:
+    asked = urlencode({key: value for key, value in query.items() if value})
+    return f"{path}?{asked}" if asked else path
 
 
 def _trial(is_trial: bool) -> dict[str, str]:

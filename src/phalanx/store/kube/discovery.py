@@ -1,4 +1,8 @@
-"""Which of the kinds that we know an API server serves, and in which version."""
+"""Which of the kinds that we know an API server serves, and in which version.
+
+Servers since Kubernetes 1.26 answer that for all groups at once, in an aggregated form. A group of which such an answer is stale,
+because another server has it and does not answer, is asked for alone, and so are all groups of older servers.
+"""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -11,8 +15,11 @@ from phalanx.store.api_client import ApiClient
 
 GROUP_SECONDS = 5.0
 """For so long one group is waited for: the server asks others for some, such as metrics, and those may hang."""
+AGGREGATED_KIND, CURRENT = "APIGroupDiscoveryList", "Current"
+AGGREGATED = f"application/json;g=apidiscovery.k8s.io;v=v2;as={AGGREGATED_KIND},application/json"
 Answer = frozenset[str] | ClusterError
 """The resources of one version of a group by their plurals, or why they are unknown."""
+GroupVersion = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +45,43 @@ async def served_kinds(client: ApiClient, among: Iterable[Kind] = KINDS) -> froz
 async def discover(client: ApiClient, among: Iterable[Kind] = KINDS) -> Discovery:
     """Return which kinds the server serves, and which groups did not answer; see `served_kinds`."""
     kinds = list(among)
-    groups = await client.document("/apis")
-    listed = {str(group["name"]): tuple(str(item["version"]) for item in group["versions"]) for group in groups.get("groups") or ()}
+    groups = await client.document("/apis", accept=AGGREGATED)
+    known: dict[GroupVersion, Answer] = {}
+    if groups.get("kind") == AGGREGATED_KIND:
+        listed, known = _aggregated([groups, await client.document("/api", accept=AGGREGATED)])
+    else:
+        listed = {
+            str(group["name"]): tuple(str(item["version"]) for item in group["versions"]) for group in groups.get("groups") or ()
+        }
     listed[""] = ("v1",)
     versions = {kind: _readable(kind, listed.get(kind.group, ())) for kind in kinds}
     wanted = dict.fromkeys((kind.group, version) for kind in kinds for version in versions[kind])
-    answers = dict(zip(wanted, await asyncio.gather(*(_resources(client, *one) for one in wanted)), strict=True))
+    unknown = [one for one in wanted if one not in known]
+    answers = known | dict(zip(unknown, await asyncio.gather(*(_resources(client, *one) for one in unknown)), strict=True))
     asked = {kind: {version: answers[kind.group, version] for version in versions[kind]} for kind in kinds}
     served = frozenset(found for kind in kinds if (found := _served(kind, asked[kind])) is not None)
     return Discovery(served, {kind: problem for kind in kinds if (problem := _unanswered_of(kind, asked[kind])) is not None})
+
+
+def _aggregated(answers: Iterable[Document]) -> tuple[dict[str, tuple[str, ...]], dict[GroupVersion, Answer]]:
+    """Return the versions of all groups, and the resources of those that are not stale."""
+    listed, known = dict[str, tuple[str, ...]](), dict[GroupVersion, Answer]()
+    for group in (item for answer in answers for item in answer.get("items") or ()):
+        name = str(group["metadata"].get("name", ""))
+        listed[name] = tuple(str(item["version"]) for item in group.get("versions") or ())
+        for item in group.get("versions") or ():
+            if item.get("freshness") == CURRENT:
+                known[name, str(item["version"])] = frozenset(_names(item.get("resources") or ()))
+    return listed, known
+
+
+def _names(resources: Iterable[Document]) -> Iterable[str]:
+    """Yield the plurals of resources, and those of their subresources behind a slash."""
+    for resource in resources:
+        plural = str(resource["resource"])
+        if resource.get("responseKind"):  # or only what is below it is served
+            yield plural
+        yield from (f"{plural}/{item['subresource']}" for item in resource.get("subresources") or ())
 
 
 @cache
