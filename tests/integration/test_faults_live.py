@@ -113,30 +113,45 @@ def coscheduling(gang: Ranks) -> tuple[Document, list[Document]]:
 # --- discovery -----------------------------------------------------------------------------------------------------------
 
 
+def ask_group_by_group(proxy: Proxy, group: str, *, aggregates: bool) -> None:
+    """Let a group be asked for alone: its part of the aggregated discovery is stale, or the server does not aggregate at all."""
+    proxy.aggregates, proxy.stale = aggregates, frozenset({group})
+
+
+@pytest.mark.parametrize("aggregates", [True, False], ids=["stale", "not aggregated"])
 @pytest.mark.parametrize("code", [503, 404], ids=["does not answer", "is not served"])
-def test_a_gang_starts_whose_group_was_not_discovered_for_a_moment(plane: ControlPlane, api: Api, beside: Start, code: int) -> None:
+def test_a_gang_starts_whose_group_was_not_discovered_for_a_moment(
+    plane: ControlPlane, api: Api, beside: Start, code: int, aggregates: bool
+) -> None:
     _, proxy = beside("blinded")
-    group, pods = coscheduling(ranks(api, f"known-{code}", 3))
+    ask_group_by_group(proxy, COSCHEDULING.partition("/")[0], aggregates=aggregates)
+    name = f"known-{code}-{'stale' if aggregates else 'old'}"
+    group, pods = coscheduling(ranks(api, name, 3))
     plane.create([group])
     fault = proxy.fail(code, f"^/apis/{COSCHEDULING}$", times=1)
     ask_for_discovery(api)
     assert eventually(lambda: fault.hits == 1, seconds=SOON_SECONDS)
     plane.create(pods)
-    labels = f"gang=known-{code}"
+    labels = f"gang={name}"
     assert eventually(lambda: api.bound(labelSelector=labels) == 3, seconds=SOON_SECONDS), (
         f"{api.bound(labelSelector=labels)} of 3 pods bound"
     )
 
 
-def test_a_group_that_did_not_answer_at_the_start_is_found_soon(plane: ControlPlane, api: Api, tmp_path: Path) -> None:
-    gang = ranks(api, "early", 3, owner="Job")
+@pytest.mark.parametrize("aggregates", [True, False], ids=["stale", "not aggregated"])
+def test_a_group_that_did_not_answer_at_the_start_is_found_soon(
+    plane: ControlPlane, api: Api, tmp_path: Path, aggregates: bool
+) -> None:
+    gang = ranks(api, f"early-{'stale' if aggregates else 'old'}", 3, owner="Job")
     gang.submit(plane)
     arguments = ["--scheduler-name", api.namespace, "--no-leader-elect", "--kubeconfig"]
     with Proxy(scheduler_connection(plane, api)) as proxy:
-        proxy.fail(503, "^/apis/scheduling.volcano.sh/v1beta1$", times=1)
+        ask_group_by_group(proxy, "scheduling.volcano.sh", aggregates=aggregates)
+        fault = proxy.fail(503, "^/apis/scheduling.volcano.sh/v1beta1$", times=1)
         kubeconfig = str(proxy.write_kubeconfig(tmp_path / "late.yaml"))
         with Replica(tmp_path, "late", [*arguments, kubeconfig]):
             assert eventually(lambda: gang.bound(api) == gang.size, seconds=15.0), f"{gang.bound(api)} of {gang.size} pods bound"
+            assert fault.hits == 1
 
 
 # --- the lease -----------------------------------------------------------------------------------------------------------

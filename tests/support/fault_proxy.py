@@ -30,6 +30,7 @@ KEPT = ("Content-Type", "Accept")
 RETURNED = ("Content-Type", "Date", "Retry-After")
 REASONS = {409: "Conflict", 410: "Expired", 429: "TooManyRequests", 500: "InternalError", 503: "ServiceUnavailable", 504: "Timeout"}
 HALF_A_LINE = b'{"type":"MODIFIED","object":{"apiVersion":"v1","metadata":{"na'
+AGGREGATED = "apidiscovery.k8s.io"
 LOST = 502
 """What we answer if the server behind cannot be reached."""
 
@@ -119,6 +120,10 @@ class Proxy:
         self._watches: dict[str, list[asyncio.Event]] = {}
         """The watches that are open, by path; an event that is set says that nothing is passed on any more."""
         self.draw: Draw = lambda request: None
+        self.aggregates = True
+        """False: as servers that do not know aggregated discovery."""
+        self.stale = frozenset[str]()
+        """Groups of which aggregated discovery says that it may be out of date."""
         self.address = ""
         self.seen: list[Seen] = []
         """The requests that came, in their order."""
@@ -231,6 +236,8 @@ class Proxy:
 
     async def _pass_on(self, request: web.Request, blow: Blow | None = None) -> web.StreamResponse:
         headers = {name: request.headers[name] for name in KEPT if name in request.headers} | {"Accept-Encoding": "identity"}
+        if not self.aggregates and AGGREGATED in headers.get("Accept", ""):
+            headers["Accept"] = "application/json"
         tls = True if self._behind.tls is None else self._behind.tls
         asked = self._session.request(
             request.method, f"{self._behind.server}{request.path_qs}", data=await request.read() or None,
@@ -239,10 +246,20 @@ class Proxy:
         async with asked as found:
             kept = {name: found.headers[name] for name in RETURNED if name in found.headers}
             if "watch" not in request.query:
-                return web.Response(status=found.status, body=await found.read(), headers=kept)
+                body = await found.read()
+                is_aggregated = AGGREGATED in found.headers.get("Content-Type", "")
+                return web.Response(status=found.status, body=self._aged(body) if is_aggregated else body, headers=kept)
             answer = web.StreamResponse(status=found.status, headers=kept)
             await answer.prepare(request)
             return await self._tell_on(request, found, answer, blow)
+
+    def _aged(self, body: bytes) -> bytes:
+        """Return an aggregated discovery in which some groups are stale."""
+        found = json.loads(body)
+        for group in found["items"]:
+            if group["metadata"].get("name") in self.stale:
+                group["versions"] = [{**version, "freshness": "Stale"} for version in group["versions"]]
+        return json.dumps(found).encode()
 
     async def _tell_on(
         self, request: web.Request, found: aiohttp.ClientResponse, answer: web.StreamResponse, blow: Blow | None
