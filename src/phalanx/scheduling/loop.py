@@ -243,6 +243,8 @@ class SessionLoop:
         if self._unschedulable is None or not self._leaves_out:
             return snapshot
         terms = (self._cache.terms, self.profile.policy)
+        if self._pace.wakes_all:
+            self._unschedulable.keep(frozenset(snapshot.active))
         if self._pace.wakes_all and (terms != self._terms or snapshot.now >= self._ask_all_at):
             self._unschedulable.forget()
         self._terms, self._ask_all_at = terms, NEVER

@@ -8,7 +8,7 @@ and may help anybody: `forget` lets the next session look at all of them.
 """
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Container, Hashable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,8 +28,6 @@ Line = Hashable
 """What gangs have in common of which the first is served first: the queue, and all that matters to a node."""
 FIRST_WAIT = 1 / 4
 """As a part of the longest."""
-MOST_GONE = 64
-"""So many gangs that are gone may be remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +64,6 @@ class UnschedulableGangs:
 
     def without(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot without the gangs that wait for room that is not there; those for which there is some are calm."""
-        self._drop_gone(snapshot)
         waiting = {key: self._waiting[key] for key in snapshot.active if key in self._waiting}
         resting = {key: entry for key, entry in waiting.items() if snapshot.now < entry.until and entry.is_same(snapshot)}
         if not resting:
@@ -94,9 +91,9 @@ class UnschedulableGangs:
         """Let the next session look at every gang."""
         self._waiting.clear()
 
-    def _drop_gone(self, snapshot: Snapshot) -> None:
-        if len(self._waiting) > 2 * len(snapshot.active) + MOST_GONE:
-            self._waiting = {key: entry for key, entry in self._waiting.items() if key in snapshot.gangs}
+    def keep(self, gangs: Container[GangKey]) -> None:
+        """Forget all others: nobody asks for those that are gone."""
+        self._waiting = {key: entry for key, entry in self._waiting.items() if key in gangs}
 
     def next_time(self) -> float | None:
         """Return when the next gang wants to be asked."""

@@ -58,9 +58,13 @@ class _Gang:
 class Conduct(Witness):
     """Looks at replicas."""
 
-    def __init__(self, judge: Judge, workloads: Callable[[], Mapping[str, Workload]], limits: Mapping[str, float]) -> None:
+    def __init__(
+        self, judge: Judge, workloads: Callable[[], Mapping[str, Workload]], limits: Mapping[str, float],
+        lease_seconds: float = LEASE_SECONDS,
+    ) -> None:  # fmt: skip
         """`workloads` returns who submits gangs, by name; `limits` are the cards that queues may use."""
         self._judge, self._store, self._clock, self._workloads, self._limits = judge, judge.store, judge.clock, workloads, limits
+        self._lease_seconds = lease_seconds
         self.lease_excused_until = self.queues_excused_until = 0.0
         """Until then somebody has meddled with the lease, or with groups."""
         self._gangs: dict[str, _Gang] = defaultdict(_Gang)
@@ -153,7 +157,7 @@ class Conduct(Witness):
         if now > self.lease_excused_until and holder != who:
             self._judge.say(f"{who} sends {verb} {about}")
             self._judge.accuse("wrote without the lease", f"{who} writes, and {holder or 'nobody'} holds the lease")
-        elif now > self.lease_excused_until and now - self._renewed > LEASE_SECONDS:
+        elif now > self.lease_excused_until and now - self._renewed > self._lease_seconds:
             self._judge.accuse("wrote without the lease", f"{who} writes after its lease has run out")
         if verb in ("bind", "evict") and self._term_of.get((who, about), self._terms[who]) < self._terms[who]:
             self._judge.accuse("wrote for a past term", f"{who} sends {verb} {about}, which it decided before it led again")

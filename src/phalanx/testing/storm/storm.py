@@ -101,7 +101,7 @@ class Storm:
         self.judge = Judge(self.server.store, lambda: loop.time() - START)
         self.server.store.listen(self.judge.hear)
         limits = {"capped": amount_of(GPU, CAPPED_GPUS)}
-        self.conduct = Conduct(self.judge, lambda: self._by_name, limits)
+        self.conduct = Conduct(self.judge, lambda: self._by_name, limits, self.lease[0])
         self.server.store.listen(self.conduct.hear)
         self.nodes = Nodes(self.server.store, random.Random(f"nodes {self.plan.seed}"), loop.call_later)
         self.nodes.admits_all = self.plan.admits_all
