@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from phalanx.kubernetes.podindex import PodIndex
+from phalanx.kubernetes.podindex import PodIndex, TermIndex
 from phalanx.model.selectors import Labels
 from phalanx.model.shape import AffinityTerm, Shape
 from phalanx.placement import Counts, Index, Mask
@@ -33,7 +33,10 @@ class AffinityBook:
         self._namespaces = session.snapshot.surroundings.namespace_labels
         affine = [task.shape for task in session.snapshot.affine.values()]
         waiting = [task.task.shape for gang in session.gangs.values() for task in gang.tasks if task.task.shape.has_affinity]
-        self._affine = list(dict.fromkeys([*affine, *waiting]))
+        self._terms = TermIndex()
+        for number, shape in enumerate(dict.fromkeys([*affine, *waiting])):
+            self._terms.add_repelling(number, shape)
+            self._terms.add_wishes(number, shape)
         self._concerned: dict[Shape, bool] = {}
         self._about: dict[tuple[Shape, bool], list[tuple[dict[int, int], str, int]]] = {}
         self._seen: dict[tuple[Shape, bool], int] = {}
@@ -46,13 +49,10 @@ class AffinityBook:
         """Tell whether the shape has terms of its own or some other pod, running or waiting, has one about it."""
         answer = self._concerned.get(shape)
         if answer is None:
-            answer = shape.has_affinity or any(self._is_about(other, shape) for other in self._affine)
+            terms = self._terms.since(0, shape)
+            answer = shape.has_affinity or any(self._other_term_matches(each.owner, each.term, shape) for each in terms)
             self._concerned[shape] = answer
         return answer
-
-    def _is_about(self, other: Shape, shape: Shape) -> bool:
-        terms = (*other.anti_affinity.required, *other.affinity.preferred, *other.anti_affinity.preferred)
-        return any(self._other_term_matches(other, term, shape) for term in terms)
 
     def layers(self, shape: Shape) -> list[Layer]:
         """Return the filter's answers for all nodes: own affinity, own anti-affinity, other pods' anti-affinity."""
@@ -71,7 +71,7 @@ class AffinityBook:
         refused = np.zeros(len(self._table), dtype=np.bool_)
         if not terms:
             return refused
-        pods = self._index.count(("all", shape), lambda other, _: all(self.own_term_matches(shape, term, other) for term in terms))
+        pods = self._pods_of_all(shape)
         # The first pod of a group that wants to be near its own kind would never start: it may go anywhere that has the labels.
         is_first = all(self.own_term_matches(shape, term, shape) for term in terms)
         present = [self._table.label(term.topology_key).present for term in terms]
@@ -91,7 +91,15 @@ class AffinityBook:
 
     def _pods_of(self, shape: Shape, term: AffinityTerm) -> Counts:
         """Count per node the pods that a term of the incoming task is about."""
-        return self._index.count(("own", shape, term), lambda other, _: self.own_term_matches(shape, term, other))
+        return self._index.count(("own", shape, term), lambda other, _: self.own_term_matches(shape, term, other), term.selector)
+
+    def _pods_of_all(self, shape: Shape) -> Counts:
+        """Count per node the pods that every required affinity term of the incoming task is about."""
+        terms = shape.affinity.required
+        matches = self.own_term_matches
+        return self._index.count(
+            ("all", shape), lambda other, _: all(matches(shape, term, other) for term in terms), terms[0].selector
+        )
 
     def _is_repelled(self, shape: Shape) -> Mask:
         refused = np.zeros(len(self._table), dtype=np.bool_)
@@ -106,16 +114,16 @@ class AffinityBook:
         Which terms match never changes, so each shape of other pods is looked at once per incoming shape.
         """
         known = self._about.setdefault((shape, is_required), [])
-        seen = self._seen.get((shape, is_required), 0)
-        others = self._index.affine_in_order
-        for other, counts in others[seen:]:
-            terms = [(term, 0) for term in other.anti_affinity.required] if is_required else list(_preferred(other))
-            known += [
-                (counts, term.topology_key, term.weight * sign)
-                for term, sign in terms
-                if self._other_term_matches(other, term, shape)
-            ]
-        self._seen[shape, is_required] = len(others)
+        seen, classes = self._seen.get((shape, is_required), 0), len(self._index.affine)
+        if seen == classes:
+            return known
+        terms = self._index.repelling if is_required else self._index.wishing
+        known += [
+            (self._index.affine[owned.owner], owned.term.topology_key, owned.weight)
+            for owned in terms.since(seen, shape)
+            if self._other_term_matches(owned.owner, owned.term, shape)
+        ]
+        self._seen[shape, is_required] = classes
         return known
 
     def _spread_out(self, key: str, nodes: list[int]) -> Mask:

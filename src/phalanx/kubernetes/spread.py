@@ -81,6 +81,7 @@ class SpreadBook:
         return self._session.book(PodIndex).count(
             ("spread", namespace, selector),
             lambda other, is_terminating: not is_terminating and other.namespace == namespace and selector.matches(other.labels),
+            selector,
         )
 
     def score(self, shape: Shape, weight: int) -> list[Term]:
