@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from phalanx.kubernetes.podindex import PodIndex, TermIndex
 from phalanx.model.selectors import Labels
 from phalanx.model.shape import AffinityTerm, Shape
-from phalanx.placement import Counts, Index, Mask
+from phalanx.placement import NO_LIMIT, Counts, Index, Mask
 from phalanx.placement.score import normalise_range
 from phalanx.session.node_answers import Layer, Term
 from phalanx.session.session import Session
+from phalanx.state.node_table import LabelColumn
 
 AFFINITY = "node(s) didn't match pod affinity rules"
 ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
@@ -50,8 +51,8 @@ class AffinityBook:
         answer = self._concerned.get(shape)
         if answer is None:
             terms = self._terms.since(0, shape)
-            answer = shape.has_affinity or any(self._other_term_matches(each.owner, each.term, shape) for each in terms)
-            self._concerned[shape] = answer
+            about = (self._other_term_matches(each.owner, each.term, shape) for each in terms)
+            answer = self._concerned[shape] = not shape.ignores_pods and (shape.has_affinity or any(about))
         return answer
 
     def layers(self, shape: Shape) -> list[Layer]:
@@ -66,21 +67,37 @@ class AffinityBook:
         ]
         return [layer for layer in answers if layer.refused.any()]
 
+    def coupled_filter(self, shape: Shape) -> "AffinityFilter":
+        """Return the required terms in a form that follows a run of the shape."""
+        refused = self._misses_affinity(shape) | self._hits_own_anti_affinity(shape) | self._is_repelled(shape)
+        is_drawn = bool(shape.affinity.required) and self._is_first(shape)
+        drawn = [term.topology_key for term in shape.affinity.required] if is_drawn else []
+        # Terms of pods like itself that repel it are its own, and those are about at least as many pods.
+        repelled = [term.topology_key for term in shape.anti_affinity.required if self.own_term_matches(shape, term, shape)]
+        return AffinityFilter(refused, list(map(self._table.label, drawn)), list(map(self._table.label, repelled)))
+
     def _misses_affinity(self, shape: Shape) -> Mask:
         terms = shape.affinity.required
         refused = np.zeros(len(self._table), dtype=np.bool_)
         if not terms:
             return refused
-        pods = self._pods_of_all(shape)
-        # The first pod of a group that wants to be near its own kind would never start: it may go anywhere that has the labels.
-        is_first = all(self.own_term_matches(shape, term, shape) for term in terms)
-        present = [self._table.label(term.topology_key).present for term in terms]
-        is_first = is_first and not any(pods[mask].any() for mask in present)
-        for term, mask in zip(terms, present, strict=True):
-            refused |= ~mask
+        pods, is_first = self._pods_of_all(shape), self._is_first(shape)
+        for term in terms:
+            refused |= ~self._table.label(term.topology_key).present
             if not is_first:
                 refused |= self._in_domain(term.topology_key, pods) <= 0
         return refused
+
+    def _is_first(self, shape: Shape) -> bool:
+        """Tell whether nobody is there yet whom the task's affinity is about, and it is about the task itself.
+
+        The first pod of a group that wants to be near its own kind would never start: it may go anywhere that has the labels.
+        """
+        terms = shape.affinity.required
+        if not all(self.own_term_matches(shape, term, shape) for term in terms):
+            return False
+        pods = self._pods_of_all(shape)
+        return not any(pods[self._table.label(term.topology_key).present].any() for term in terms)
 
     def _hits_own_anti_affinity(self, shape: Shape) -> Mask:
         refused = np.zeros(len(self._table), dtype=np.bool_)
@@ -156,10 +173,28 @@ class AffinityBook:
         by_key = self._preferences(shape)
         if not by_key:
             return []
+        raw = self._raw(by_key)
+        return [Term(weight, among=lambda candidates: normalise_range(raw[candidates]), is_static=False)]
+
+    def coupled_score(self, shape: Shape, weight: int) -> list["AffinityScore"]:
+        """Return the preferred terms in a form that follows a run of the shape; nothing when no term has a say."""
+        changes = [
+            (self._table.label(term.topology_key), term.weight * sign * self._weight_of_own(shape, term))
+            for term, sign in _preferred(shape)
+        ]
+        changes = [change for change in changes if change[1] and self._session.books_are_live]
+        by_key = self._preferences(shape)
+        return [AffinityScore(self._raw(by_key), weight, changes)] if by_key or changes else []
+
+    def _weight_of_own(self, shape: Shape, term: AffinityTerm) -> int:
+        """Return how often a preferred term counts for a pod of the same shape: by its own term, and by that of the other."""
+        return self.own_term_matches(shape, term, shape) + self._other_term_matches(shape, term, shape)
+
+    def _raw(self, by_key: dict[str, NDArray[np.int64]]) -> Counts:
         raw = np.zeros(len(self._table), dtype=np.int64)
         for key, sums in by_key.items():
             raw += np.append(sums, 0)[self._table.label(key).codes]
-        return [Term(weight, among=lambda candidates: normalise_range(raw[candidates]), is_static=False)]
+        return raw
 
     def _preferences(self, shape: Shape) -> dict[str, NDArray[np.int64]]:
         """Sum weights per topology key and value."""
@@ -181,6 +216,45 @@ class AffinityBook:
         if there.any():
             sums = by_key.setdefault(key, np.zeros(len(column.values), dtype=np.int64))
             np.add.at(sums, column.codes[nodes[there]], weights[there])
+
+
+class AffinityFilter:
+    """Required terms about pods, while a run of one shape is placed."""
+
+    def __init__(self, refused: Mask, drawn: list[LabelColumn], repelled: list[LabelColumn]) -> None:
+        """Begin with what is refused; the first place draws the others to its domains, each place repels them from its own."""
+        self.refused = refused
+        self._drawn, self._repelled = drawn, [column for column in repelled if not column.is_unique]
+        self.is_steady = not drawn and not self._repelled
+        alone = [column for column in repelled if column.is_unique]
+        self.room: Counts | int = NO_LIMIT
+        if alone:
+            self.room = np.where(np.logical_or.reduce([column.present for column in alone]), 1, NO_LIMIT)
+
+    def take(self, node: int) -> None:
+        """Follow one task onto a node."""
+        for column in self._drawn:
+            self.refused |= column.codes != column.codes[node]
+        self._drawn = []
+        for column in self._repelled:
+            if column.codes[node] >= 0:
+                self.refused |= column.codes == column.codes[node]
+
+
+class AffinityScore:
+    """Preferred terms about pods, while a run of one shape is placed."""
+
+    def __init__(self, raw: Counts, weight: int, changes: list[tuple[LabelColumn, int]]) -> None:
+        """Begin with the sums of weights; each place adds some to its domains."""
+        self._raw, self._changes = raw, changes
+        self.is_steady = not changes
+        self.term = Term(weight, among=lambda candidates: normalise_range(raw[candidates]), is_static=False)
+
+    def take(self, node: int) -> None:
+        """Follow one task onto a node."""
+        for column, weight in self._changes:
+            if column.codes[node] >= 0:
+                self._raw[column.codes == column.codes[node]] += weight
 
 
 def is_about(owner: Shape, term: AffinityTerm, other: Shape, namespaces: Mapping[str, Labels], *, is_incoming: bool) -> bool:

@@ -46,6 +46,8 @@ class NodeView:
         self._session, self.shape = session, shape
         self.request = session.request_of(shape)
         self.is_local = session.is_local(shape)
+        self.is_steady = self.is_local
+        """A place for a task of the shape changes nothing but the node that took it, as long as no others are placed."""
         self._last_error: tuple[tuple[int, bool], FitError] | None = None
         self._look_everywhere()
 
@@ -132,17 +134,23 @@ class NodeView:
             idle, future = idle & within, future & within
         return [(now, mask & part) for now, mask in ((True, idle), (False, future)) for part in self._session.shard_parts]
 
-    def place(self, count: int, *, within: Mask | None = None) -> tuple[list[int], list[int]]:
-        """Choose nodes for up to `count` tasks, one after the other: those with room now first, then those with room later."""
-        run = _Run(self, len(self._allowed))
+    def place(self, count: int, *, within: Mask | None = None, closes: bool = False) -> tuple[list[int], list[int]]:
+        """Choose nodes for up to `count` tasks, one after the other: those with room now first, then those with room later.
+
+        With `closes`, a node that refuses one of them is not offered to those after it; it would refuse them too, here.
+        """
+        run = Run(self, len(self._allowed))
         for is_now, mask in self.groups(within=within):
             missing = count - len(run.now) - len(run.later)
             if missing:
-                room = self._idle_room if is_now else self._future_room - run.taken
+                room = self._room_left(run, is_now)
                 self._place_in(mask & (room > 0), room.copy(), missing, is_now, run)
         return run.now, run.later
 
-    def _place_in(self, mask: Mask, room: Counts, count: int, is_now: bool, run: "_Run") -> None:
+    def _room_left(self, run: "Run", is_now: bool) -> Counts:
+        return self._idle_room if is_now else self._future_room - run.taken
+
+    def _place_in(self, mask: Mask, room: Counts, count: int, is_now: bool, run: "Run") -> None:
         while count > 0 and mask.any():
             if count == 1 and not run.taken.any():
                 node = self.best(mask)
@@ -156,7 +164,7 @@ class NodeView:
             np.subtract.at(room, part, 1)
             mask &= room > 0
 
-    def _fill(self, mask: Mask, room: Counts, count: int, is_now: bool, run: "_Run") -> Index:
+    def _fill(self, mask: Mask, room: Counts, count: int, is_now: bool, run: "Run") -> Index:
         """Place a run; a relative score ends it when a node drops out of the candidates."""
         if int(mask.sum()) == 1:
             return np.full(min(count, int(room[mask][0])), int(np.flatnonzero(mask)[0]), dtype=np.int64)
@@ -186,6 +194,11 @@ class NodeView:
         valuation, _ = self._session.value(self.shape, site)
         assert valuation is not None
         return valuation
+
+    @property
+    def has_runs(self) -> bool:
+        """Tell whether several tasks can be placed in one call."""
+        return self.is_local
 
     @property
     def books_are_live(self) -> bool:
@@ -316,7 +329,7 @@ def _passing_refusals(layers: Sequence[Sequence[Layer]], asked: Mask) -> Iterato
         asked = asked & ~refused
 
 
-class _Run:
+class Run:
     """The places chosen so far in one call, which the books do not know yet."""
 
     def __init__(self, node_view: NodeView, nodes: int) -> None:
