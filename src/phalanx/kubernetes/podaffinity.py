@@ -221,6 +221,8 @@ class AffinityBook:
 class AffinityFilter:
     """Required terms about pods, while a run of one shape is placed."""
 
+    only_closes = True
+
     def __init__(self, refused: Mask, drawn: list[LabelColumn], repelled: list[LabelColumn]) -> None:
         """Begin with what is refused; the first place draws the others to its domains, each place repels them from its own."""
         self.refused = refused
@@ -236,6 +238,7 @@ class AffinityFilter:
         for column in self._drawn:
             self.refused |= column.codes != column.codes[node]
         self._drawn = []
+        self.is_steady = not self._repelled
         for column in self._repelled:
             if column.codes[node] >= 0:
                 self.refused |= column.codes == column.codes[node]

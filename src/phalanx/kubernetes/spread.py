@@ -154,7 +154,7 @@ class SpreadFilter:
         """Begin with the pods that are there; each place counts in its domains."""
         self._lacking, self._domains = lacking, domains
         self.room: Counts | int = NO_LIMIT
-        self.is_steady = not any(each.grows for each in domains)
+        self.is_steady = self.only_closes = not any(each.grows for each in domains)
         self.refused = self._look()
 
     def _look(self) -> Mask:

@@ -7,15 +7,14 @@ Runs of the class are placed like those of any other class where a place changes
 alone on each host, or that looks at others than itself. Else the terms follow the run, task by task, on arrays of their own.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from phalanx.model.shape import Shape
-from phalanx.placement import Counts, Mask
-from phalanx.session.node_answers import CoupledScore, Site, Term
+from phalanx.placement import NO_LIMIT, Counts, Mask
+from phalanx.session.node_answers import CoupledFilter, CoupledScore, Site, Term
 from phalanx.session.node_view import NodeView, Run, Valuation
 
 if TYPE_CHECKING:
@@ -32,8 +31,9 @@ class CoupledNodeView(NodeView):
 
     def _look_everywhere(self) -> None:
         self._apart.refresh()
-        self._ask_filters()
+        self._asked_filters: list[CoupledFilter] | None = None
         self._scores: list[CoupledScore] | None = None
+        self.is_steady = all(each.is_steady for each in self._filters)
         self._allowed = self._apart.allowed & ~self._refused()
         self._idle_room = np.where(self._allowed, self._apart.room(is_now=True), 0)
         self._future_room = np.where(self._allowed, self._apart.room(is_now=False), 0)
@@ -41,11 +41,15 @@ class CoupledNodeView(NodeView):
         self.scoring_failed = False
         self._position = self._session.ledger.position
 
-    def _ask_filters(self) -> None:
-        self._filters = self._session.coupled_filters(self.shape)
-        self.is_steady = all(each.is_steady for each in self._filters)
+    @property
+    def _filters(self) -> list[CoupledFilter]:
+        if self._asked_filters is None:
+            self._asked_filters = self._session.coupled_filters(self.shape)
+        return self._asked_filters
 
     def _refused(self) -> Mask:
+        if len(self._filters) == 1:
+            return self._filters[0].refused
         refused = np.zeros(len(self._apart.allowed), dtype=np.bool_)
         for each in self._filters:
             refused |= each.refused
@@ -85,7 +89,10 @@ class CoupledNodeView(NodeView):
     def _room_left(self, run: Run, is_now: bool) -> Counts:
         room = super()._room_left(run, is_now)
         for each in self._filters:
-            room = np.minimum(room, each.room - run.taken)
+            if each.room is not NO_LIMIT:
+                room = np.minimum(room, each.room - run.taken)
+        if self._closed_by is not None:
+            room[self._refused()] = 0
         return room
 
     def place(self, count: int, *, within: Mask | None = None, closes: bool = False) -> tuple[list[int], list[int]]:
@@ -94,14 +101,33 @@ class CoupledNodeView(NodeView):
         With `closes`, a node that refuses one of them is not offered to those after it.
         """
         valuation = self._valuation()
-        if count == 1 or valuation is None or (self.is_steady and all(each.is_steady for each in self._scores or ())):
+        if count == 1 or valuation is None or self._is_settled:
             return super().place(count, within=within)
-        run = _FollowedRun(self, valuation, within, closes)
-        run.place(count)
+        if all(score.is_steady for score in self._scores or ()) and all(each.only_closes for each in self._filters):
+            places = self._place_closing(count, within)
+        else:
+            places = _FollowedRun(self, valuation, within, closes).place(count)
         # The terms have followed a run that may never happen.
-        self._ask_filters()
-        self._scores = None
-        return run.now, run.later
+        self._asked_filters = self._scores = None
+        return places
+
+    def _place_closing(self, count: int, within: Mask | None) -> tuple[list[int], list[int]]:
+        """Place a run whose places close nodes to those after them, for good."""
+        self._closed_by = self._narrow
+        places = super().place(count, within=within)
+        self._closed_by = None
+        return places
+
+    def _narrow(self, node: int) -> Mask | None:
+        moving = [each for each in self._filters if not each.is_steady]
+        for each in moving:
+            each.take(node)
+        return self._refused() if moving else None
+
+    @property
+    def _is_settled(self) -> bool:
+        """Tell whether places for the class change nothing but their own nodes."""
+        return all(part.is_steady for part in (*self._filters, *(self._scores or ())))
 
     def room_for_class(self, *, is_now: bool) -> Counts:
         """Return how many tasks of the class each node can take, whatever terms about pods refuse now."""
@@ -112,14 +138,16 @@ class CoupledNodeView(NodeView):
 
     def refused_to_class(self) -> Mask:
         """Mark the nodes that terms about pods refuse, after the places that were followed."""
-        if len(self._filters) == 1:
-            return self._filters[0].refused
         return self._refused()
 
     def follow(self, node: int) -> None:
         """Let the terms know of a place for the class that the books do not know yet."""
         for part in (*self._filters, *(self._scores or ())):
             part.take(node)
+
+    def after_one(self) -> Valuation:
+        """Return the scores of all nodes as if each had taken one task of the class, now."""
+        return self._next_valuation(True)
 
 
 class _FollowedRun:
@@ -129,28 +157,24 @@ class _FollowedRun:
         self._node_view, self._closes = node_view, closes
         self._idle, self._future = node_view.room_for_class(is_now=True), node_view.room_for_class(is_now=False)
         self._open = np.ones(len(self._idle), dtype=np.bool_) if within is None else within.copy()
+        self._run = Run(node_view, len(self._idle))
         self._floats, self._whole = valuation.floats.copy(), valuation.whole.copy()
         self._steps: dict[int, _Steps] = {}
-        self._held: Counter[int] = Counter()
-        self._taken: Counter[int] = Counter()
         self._outdated: dict[int, bool] = {}
         """Nodes whose scores are those before their last task, with whether they took it now; scored again when it matters."""
-        self.now: list[int] = []
-        self.later: list[int] = []
 
-    def place(self, count: int) -> None:
-        """Choose nodes for up to `count` tasks."""
+    def place(self, count: int) -> tuple[list[int], list[int]]:
+        """Choose nodes for up to `count` tasks: those to take now, those to take later."""
         for left in range(count, 0, -1):
             choice = self._next(left)
             # Tasks that start now come first in a run. Where spread lets tasks onto free room again, that is another run.
-            if choice is None or (choice[1] and self.later):
-                return
+            if choice is None or (choice[1] and self._run.later):
+                break
             self._take(*choice)
+        return self._run.now, self._run.later
 
     def _take(self, node: int, is_now: bool) -> None:
-        (self.now if is_now else self.later).append(node)
-        self._held[node] += is_now
-        self._taken[node] += 1
+        self._run.take_one(node, is_now)
         self._outdated[node] = is_now
         self._future[node] -= 1
         self._idle[node] = min(self._idle[node] - is_now, self._future[node])
@@ -181,7 +205,12 @@ class _FollowedRun:
 
     def _score_again(self, node: int, is_now: bool, left: int) -> None:
         """Score a node for the next task and, in the same pass, for all that may follow it there."""
-        held, taken = self._held[node], self._taken[node]
+        held, taken = int(self._run.held[node]), int(self._run.taken[node])
+        if held == taken == 1:
+            # Most nodes of a run take one task or two.
+            once = self._node_view.after_one()
+            self._floats[node], self._whole[node] = once.floats[node], once.whole[node]
+            return
         steps = self._steps.get(node)
         if steps is None or not steps.reaches(held, taken):
             count = min(int(self._future[node]), left)

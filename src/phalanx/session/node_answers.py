@@ -55,6 +55,9 @@ class CoupledFilter(Protocol):
     is_steady: bool
     """A place for the class refuses no node but, by `room`, the one that took it. All its refusals keep their reasons then."""
 
+    only_closes: bool
+    """A node that is refused after some places stays so after more of them."""
+
     def take(self, node: int) -> None:
         """Follow one task of the class onto a node."""
         ...
