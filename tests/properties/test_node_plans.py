@@ -23,6 +23,7 @@ from phalanx.testing import build
 from phalanx.testing.build import Document
 from tests.support import kai_objects as kai
 from tests.support import random_kai_clusters as kai_chance
+from tests.support import random_pod_terms as pod_terms
 
 QUEUES = ("default", "blue", "green")
 SEEDS = st.integers(0, 2**40)
@@ -115,6 +116,40 @@ def test_a_plan_binds_what_placing_task_by_task_binds(profile: str, seed: int) -
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Session, "is_local", lambda session, shape: False)
         assert run(snapshot, decider)[1] == planned
+
+
+def scene_among_pods(profile: str, random: Random) -> tuple[Snapshot, Profile]:
+    """Return zones, and gangs some of which look at other pods: plans and runs of such gangs take turns."""
+    documents = objects(random)
+    for document in documents:
+        if document["kind"] == "Node":
+            name = document["metadata"]["name"]
+            document["metadata"].setdefault("labels", {}).update({pod_terms.HOST: name, pod_terms.ZONE: random.choice("abc")})
+    specs = [{}, {}, *(pod_terms.terms(random, app) for app in pod_terms.APPS)]
+    by_gang: dict[str, tuple[str, Document]] = {}
+    for document in documents:
+        if document["kind"] == "Pod":
+            app, spec = by_gang.setdefault(
+                document["metadata"]["labels"]["app"], (random.choice(pod_terms.APPS), random.choice(specs))
+            )
+            document["metadata"]["labels"]["app"] = app
+            document["spec"] |= spec
+    return snapshot_of(documents), Profile(policy_of_profile(profile), CATALOGUE)
+
+
+@pytest.mark.parametrize("profile", ["volcano", "phalanx", "coscheduling", "default-scheduler"])
+@settings(deadline=None, max_examples=60)
+@given(seed=SEEDS)
+def test_plans_hold_among_gangs_that_look_at_other_pods(profile: str, seed: int) -> None:
+    snapshot, decider = scene_among_pods(profile, Random(seed))
+    planned = run(snapshot, decider)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(NodePlan, "place", look_each_time)
+        patch.setattr(Session, "apart_from_pods", lambda session, shape: None)
+        assert run(snapshot, decider) == planned
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Session, "is_local", lambda session, shape: False)
+        assert run(snapshot, decider)[1] == planned[1]
 
 
 def looks_at(monkeypatch: pytest.MonkeyPatch) -> list[int]:

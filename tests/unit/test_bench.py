@@ -20,6 +20,8 @@ TINY = {
     BenchKind.MIXED: BenchScenario(BenchKind.MIXED, 4, 8, 4),
     BenchKind.ANTI_AFFINITY: BenchScenario(BenchKind.ANTI_AFFINITY, 4, 8, 4),
     BenchKind.ZONE_AFFINITY: BenchScenario(BenchKind.ZONE_AFFINITY, 20, 8, 4),
+    BenchKind.SPREAD_HARD: BenchScenario(BenchKind.SPREAD_HARD, 20, 20, 10),
+    BenchKind.SPREAD_SOFT: BenchScenario(BenchKind.SPREAD_SOFT, 20, 20, 10),
     BenchKind.TOPOLOGY_SOFT: BenchScenario(BenchKind.TOPOLOGY_SOFT, 20, 20, 20),
     BenchKind.TOPOLOGY_HARD: BenchScenario(BenchKind.TOPOLOGY_HARD, 20, 20, 20),
     BenchKind.SUBGROUPS: BenchScenario(BenchKind.SUBGROUPS, 20, 20, 20),

@@ -61,6 +61,8 @@ TABLE = {
     "close": (None, "told"),
     "avoided_nodes": (None, "first answer"),
     "couples_nodes": (None, "any"),
+    "coupled_filters": ("enablePredicate", "sum"),
+    "coupled_scores": ("enableNodeOrder", "sum"),
 }
 """The switch of every hook and how its answers combine: what configurations and plugins rely on."""
 RULES = {

@@ -114,7 +114,11 @@ class _TaskRun:
         self._run: list[int] = []
         """The nodes of the next batch, where they are known already."""
         self._is_free = False
-        """Nothing but the class of the next batch decides where it goes: no filters, scores or nominated nodes of single tasks."""
+        """Only its class decides where the next batch goes: no other pods, no filters, scores or nominated nodes of one task."""
+        self._followed: tuple[list[int], list[int]] | None = None
+        """The same for a batch that other pods matter to: the nodes to take now, and those to take later."""
+        self._one_by_one: set[Shape] = set()
+        """Shapes of which no run was whole: who refuses in the middle of a run is only told task by task."""
         self.goes_on = True
         self.is_ready = False
         """The last task that was placed made the sub-group ready."""
@@ -158,19 +162,44 @@ class _TaskRun:
         if first.task.nominated_node or not self._is_alone(first):
             return [first]
         # No more than the gang needs: the task that makes it ready ends the attempt, and what is beyond waits for its turn.
-        limit = min(limit, self._session.ready_in(self._subgroup, first.task.role))
-        self._is_free = self._session.task_scores(first, self._within) is None
-        if not self._is_free:
-            self._run = self._leaf_run(first, tasks, limit)
+        needed = self._session.ready_in(self._subgroup, first.task.role)
+        limit, is_local = min(limit, needed), self._session.is_local(first.task.shape)
+        if self._session.task_scores(first, self._within) is not None:
+            self._run = self._leaf_run(first, tasks, limit) if is_local else []
             limit = max(len(self._run), 1)
+        elif is_local:
+            self._is_free = True
+        elif limit > 1 and not self._session.node_view(first.task.shape).is_steady:
+            limit = self._follow(first, 1 + _alike(first, tasks, limit - 1), needed)
         batch = [first]
         while tasks and len(batch) < limit and _same_class(first.task, tasks[-1].task):
             batch.append(tasks.pop())
         return batch
 
     def _is_alone(self, task: TaskState) -> bool:
-        """Tell whether nothing but the nodes that take them changes between two tasks like this one."""
-        return self._session.is_local(task.task.shape) and not has_own_filters(self._session, task)
+        """Tell whether nothing but places of its own class changes anything between two tasks like this one."""
+        if has_own_filters(self._session, task):
+            return False
+        return self._session.is_local(task.task.shape) or self._session.node_view(task.task.shape).has_runs
+
+    def _follow(self, first: TaskState, count: int, needed: int) -> int:
+        """Choose places for a run whose places matter to those after them; return how many tasks it takes, at least one.
+
+        With nodes that are closed when they refuse a task, the run stands only if it ends the attempt: nobody asks later who
+        refused, and why.
+        """
+        shape = first.task.shape
+        if count == 1 or shape in self._one_by_one:
+            return 1
+        node_view, closes = self._session.node_view(shape), self._closes_nodes(first)
+        within = self._refusals_of(first).open_nodes(node_view, closes=False) if closes else self._within
+        now, later = node_view.place(count, within=within, closes=closes)
+        if closes and not len(now) == count == needed:
+            self._one_by_one.add(shape)
+            return 1
+        if now or later:
+            self._followed = now, later
+        return max(len(now) + len(later), 1)
 
     def _leaf_run(self, first: TaskState, tasks: list[TaskState], limit: int) -> list[int]:
         """Return nodes for a run of tasks in the lowest HyperNode where the last one went; none where there is no such run."""
@@ -180,7 +209,7 @@ class _TaskRun:
         node_view, leaf = self._session.node_view(first.task.shape), tree.leaves == self._leaf
         is_now, candidates = self._first_group(first, node_view)
         room = int(node_view.room(is_now=is_now)[candidates & leaf].sum())
-        count = 1 + sum(1 for _ in takewhile(lambda task: _same_class(first.task, task.task), islice(reversed(tasks), room)))
+        count = 1 + _alike(first, tasks, room)
         extra = self._session.task_scores(first, candidates)
         if room < 2 or count < 2 or extra is None:
             return []
@@ -194,6 +223,7 @@ class _TaskRun:
     def _place_batch(self, batch: list[TaskState], tasks: list[TaskState], statement: Statement) -> None:
         if self._session.trace.level >= 3:
             self._note_class(batch)
+        is_steady = self._is_steady_among_pods(batch[0])
         now, later = self._choose(batch)
         statement.allocate(batch[: len(now)], now)
         statement.pipeline(batch[len(now) : len(now) + len(later)], later)
@@ -209,6 +239,17 @@ class _TaskRun:
             self._record_no_node(batch[placed])
         elif self._session.subgroup_ready(self._subgroup):
             self.goes_on, self.is_ready = False, True
+        elif is_steady:
+            self._close_behind(batch[0])
+
+    def _is_steady_among_pods(self, task: TaskState) -> bool:
+        """Tell whether other pods matter to a task, but not those that are placed in one run with it."""
+        return not self._session.is_local(task.task.shape) and self._session.node_view(task.task.shape).is_steady
+
+    def _close_behind(self, task: TaskState) -> None:
+        """Close the nodes that refused tasks of a run that other pods matter to, before such pods are placed."""
+        if refusals := self._refusals.get(task.task.role):
+            refusals.close(self._session.known_view(task.task.shape), spared=refusals.last_taken)
 
     def _occupy(self, nodes: list[int]) -> None:
         """Note the HyperNode that holds the places found so far: the next tasks are to be near them."""
@@ -231,8 +272,10 @@ class _TaskRun:
         note_scores(self._session, batch[0], fitting, self._session.scores_by_plugin(batch[0], fitting))
 
     def _choose(self, batch: list[TaskState]) -> tuple[list[int], list[int]]:
-        first, run = batch[0], self._run
-        self._run = []
+        first, run, followed = batch[0], self._run, self._followed
+        self._run, self._followed = [], None
+        if followed is not None:
+            return followed
         if self._is_free:
             node_view = self._session.known_view(first.task.shape)
             if self._not_refused(first, node_view) is None:
@@ -259,11 +302,13 @@ class _TaskRun:
 
     def _not_refused(self, task: TaskState, node_view: NodeView) -> Mask | None:
         """Leave out nodes that refused another task of the same role before, and remember those that refuse this one."""
-        role = task.task.role
-        if not role or not self._remembers:
-            return self._within
-        refusals = self._refusals.setdefault(role, _Refusals(self._within, len(self._session.snapshot.nodes)))
-        return refusals.open_nodes(node_view)
+        return self._refusals_of(task).open_nodes(node_view) if self._closes_nodes(task) else self._within
+
+    def _closes_nodes(self, task: TaskState) -> bool:
+        return bool(task.task.role) and self._remembers
+
+    def _refusals_of(self, task: TaskState) -> "_Refusals":
+        return self._refusals.setdefault(task.task.role, _Refusals(self._within, len(self._session.snapshot.nodes)))
 
     def _nominated(self, task: TaskState, own: OwnFilters) -> tuple[list[int], list[int]] | None:
         """Return the nominated node alone if the task may go there."""
@@ -326,7 +371,7 @@ class _Refusals:
         self.last_taken: int | None = None
         """The node of the last task that was placed: it did not refuse that one, whatever it says now."""
 
-    def open_nodes(self, node_view: NodeView) -> Mask | None:
+    def open_nodes(self, node_view: NodeView, *, closes: bool = True) -> Mask | None:
         """Return the nodes still open to the role, None for all, and close those that refuse this shape.
 
         As long as all tasks have one shape and nodes only fill up, a node that refuses now refuses later too, and closing it would
@@ -334,12 +379,13 @@ class _Refusals:
         """
         latest, self._latest = self._latest, node_view
         if latest is not None and latest is not node_view and latest.is_local:
-            self._close(latest, spared=self.last_taken)
-        if not node_view.is_local or latest not in (None, node_view):
-            self._close(node_view)
+            self.close(latest, spared=self.last_taken)
+        if closes and (not node_view.is_steady or latest not in (None, node_view)):
+            self.close(node_view)
         return self._open
 
-    def _close(self, node_view: NodeView, *, spared: int | None = None) -> None:
+    def close(self, node_view: NodeView, *, spared: int | None = None) -> None:
+        """Close the nodes that refuse the shape, but for one."""
         node_view.refresh()
         refusing = ~node_view.feasible if self._open is None else self._open & ~node_view.feasible
         if spared is not None:
@@ -362,6 +408,11 @@ def _either(left: Mask | None, right: Mask | None) -> Mask | None:
     if left is None or right is None:
         return right if left is None else left
     return left | right
+
+
+def _alike(first: TaskState, tasks: list[TaskState], most: int) -> int:
+    """Count the next tasks that are like this one, up to a number."""
+    return sum(1 for _ in takewhile(lambda task: _same_class(first.task, task.task), islice(reversed(tasks), most)))
 
 
 def _same_class(left: Task, right: Task) -> bool:

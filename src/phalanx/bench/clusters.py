@@ -13,7 +13,7 @@ from phalanx.model.node import HyperNode, HyperNodeMember, Node
 from phalanx.model.queue import Queue
 from phalanx.model.resources import CPU, MEMORY, PODS
 from phalanx.model.selectors import LabelSelector, Requirement
-from phalanx.model.shape import AffinityTerm, PodAffinity, Shape
+from phalanx.model.shape import AffinityTerm, PodAffinity, Shape, SpreadConstraint
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.model.task_status import Status
 from phalanx.state.cluster import ClusterState
@@ -21,6 +21,7 @@ from phalanx.state.cluster import ClusterState
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 GPU = "nvidia.com/gpu"
 GIB = 1 << 30
+ZONES = 10
 NODE = {CPU: 64_000, MEMORY: 512 * GIB, GPU: 8_000, PODS: 110}
 PODS_PER_NODE = 10
 """More pods per node than this make the nodes larger, in whole multiples."""
@@ -111,7 +112,7 @@ def _nodes(scenario: BenchScenario) -> Iterator[Node]:
     offered = {name: amount * factor for name, amount in NODE.items()}
     for number in range(scenario.nodes):
         name = _node_name(number)
-        yield Node(name, {HOST: name, ZONE: f"zone-{number % 10}"}, allocatable=offered, reported=offered)
+        yield Node(name, {HOST: name, ZONE: f"zone-{number % ZONES}"}, allocatable=offered, reported=offered)
 
 
 def _node_name(number: int) -> str:
@@ -150,7 +151,15 @@ def _shape(scenario: BenchScenario, number: int, **labels: str) -> Shape:
         return replace(shape, anti_affinity=_to_own_kind(HOST, app))
     if scenario.kind is BenchKind.ZONE_AFFINITY:
         return replace(shape, affinity=_to_own_kind(ZONE, app))
+    if scenario.kind in (BenchKind.SPREAD_HARD, BenchKind.SPREAD_SOFT):
+        return replace(shape, spread=(_over_zones(scenario, app),))
     return shape
+
+
+def _over_zones(scenario: BenchScenario, app: str) -> SpreadConstraint:
+    # The profile volcano asks no zone again that refused a task of the gang: each must be able to take its whole share at once.
+    share = max(scenario.gang // ZONES, 1)
+    return SpreadConstraint(ZONE, share, scenario.kind is BenchKind.SPREAD_HARD, LabelSelector((Requirement("app", "In", (app,)),)))
 
 
 def _own_size(number: int) -> PodSize:

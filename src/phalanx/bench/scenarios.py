@@ -12,6 +12,8 @@ class BenchKind(Enum):
     MIXED = "mixed"
     ANTI_AFFINITY = "anti-affinity"
     ZONE_AFFINITY = "zone-affinity"
+    SPREAD_HARD = "spread-hard"
+    SPREAD_SOFT = "spread-soft"
     TOPOLOGY_SOFT = "topology-soft"
     TOPOLOGY_HARD = "topology-hard"
     SUBGROUPS = "subgroups"
@@ -25,6 +27,8 @@ TITLE_BY_KIND = {
     BenchKind.MIXED: "each gang of its own size",
     BenchKind.ANTI_AFFINITY: "anti-affinity on the host name",
     BenchKind.ZONE_AFFINITY: "affinity to one zone",
+    BenchKind.SPREAD_HARD: "spread over zones, hard",
+    BenchKind.SPREAD_SOFT: "spread over zones, soft",
     BenchKind.TOPOLOGY_SOFT: "three tiers, soft",
     BenchKind.TOPOLOGY_HARD: "three tiers, hard tier 3",
     BenchKind.SUBGROUPS: "sub-groups of 10 (#4899)",
@@ -65,7 +69,8 @@ class BenchScenario:
 
 
 _IN_GANGS = (
-    BenchKind.PLAIN, BenchKind.MIXED, BenchKind.ANTI_AFFINITY, BenchKind.ZONE_AFFINITY, BenchKind.BARE_PODS, BenchKind.REAL_PODS,
+    BenchKind.PLAIN, BenchKind.MIXED, BenchKind.ANTI_AFFINITY, BenchKind.ZONE_AFFINITY, BenchKind.SPREAD_HARD,
+    BenchKind.SPREAD_SOFT, BenchKind.BARE_PODS, BenchKind.REAL_PODS,
 )  # fmt: skip
 
 _SIZES = ((100, 1_000), (1_000, 10_000), (1_000, 100_000), (10_000, 100_000))
@@ -76,7 +81,9 @@ _MIXED = tuple(BenchScenario(BenchKind.MIXED, nodes, pods, 100) for nodes, pods 
 _AFFINITY = tuple(
     BenchScenario(kind, nodes, pods, gang)
     for kind, gang, (nodes, pods) in product(
-        (BenchKind.ANTI_AFFINITY, BenchKind.ZONE_AFFINITY), (10, 100), ((100, 200), (1_000, 2_000))
+        (BenchKind.ANTI_AFFINITY, BenchKind.ZONE_AFFINITY, BenchKind.SPREAD_HARD, BenchKind.SPREAD_SOFT),
+        (10, 100),
+        ((100, 200), (1_000, 2_000)),
     )
 )
 _TOPOLOGY = (

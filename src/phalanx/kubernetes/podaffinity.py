@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from phalanx.kubernetes.podindex import PodIndex
+from phalanx.kubernetes.podindex import PodIndex, TermIndex
 from phalanx.model.selectors import Labels
 from phalanx.model.shape import AffinityTerm, Shape
-from phalanx.placement import Counts, Index, Mask
+from phalanx.placement import NO_LIMIT, Counts, Index, Mask
 from phalanx.placement.score import normalise_range
 from phalanx.session.node_answers import Layer, Term
 from phalanx.session.session import Session
+from phalanx.state.node_table import LabelColumn
 
 AFFINITY = "node(s) didn't match pod affinity rules"
 ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
@@ -33,7 +34,10 @@ class AffinityBook:
         self._namespaces = session.snapshot.surroundings.namespace_labels
         affine = [task.shape for task in session.snapshot.affine.values()]
         waiting = [task.task.shape for gang in session.gangs.values() for task in gang.tasks if task.task.shape.has_affinity]
-        self._affine = list(dict.fromkeys([*affine, *waiting]))
+        self._terms = TermIndex()
+        for number, shape in enumerate(dict.fromkeys([*affine, *waiting])):
+            self._terms.add_repelling(number, shape)
+            self._terms.add_wishes(number, shape)
         self._concerned: dict[Shape, bool] = {}
         self._about: dict[tuple[Shape, bool], list[tuple[dict[int, int], str, int]]] = {}
         self._seen: dict[tuple[Shape, bool], int] = {}
@@ -46,13 +50,10 @@ class AffinityBook:
         """Tell whether the shape has terms of its own or some other pod, running or waiting, has one about it."""
         answer = self._concerned.get(shape)
         if answer is None:
-            answer = shape.has_affinity or any(self._is_about(other, shape) for other in self._affine)
-            self._concerned[shape] = answer
+            terms = self._terms.since(0, shape)
+            about = (self._other_term_matches(each.owner, each.term, shape) for each in terms)
+            answer = self._concerned[shape] = not shape.ignores_pods and (shape.has_affinity or any(about))
         return answer
-
-    def _is_about(self, other: Shape, shape: Shape) -> bool:
-        terms = (*other.anti_affinity.required, *other.affinity.preferred, *other.anti_affinity.preferred)
-        return any(self._other_term_matches(other, term, shape) for term in terms)
 
     def layers(self, shape: Shape) -> list[Layer]:
         """Return the filter's answers for all nodes: own affinity, own anti-affinity, other pods' anti-affinity."""
@@ -66,21 +67,37 @@ class AffinityBook:
         ]
         return [layer for layer in answers if layer.refused.any()]
 
+    def coupled_filter(self, shape: Shape) -> "AffinityFilter":
+        """Return the required terms in a form that follows a run of the shape."""
+        refused = self._misses_affinity(shape) | self._hits_own_anti_affinity(shape) | self._is_repelled(shape)
+        is_drawn = bool(shape.affinity.required) and self._is_first(shape)
+        drawn = [term.topology_key for term in shape.affinity.required] if is_drawn else []
+        # Terms of pods like itself that repel it are its own, and those are about at least as many pods.
+        repelled = [term.topology_key for term in shape.anti_affinity.required if self.own_term_matches(shape, term, shape)]
+        return AffinityFilter(refused, list(map(self._table.label, drawn)), list(map(self._table.label, repelled)))
+
     def _misses_affinity(self, shape: Shape) -> Mask:
         terms = shape.affinity.required
         refused = np.zeros(len(self._table), dtype=np.bool_)
         if not terms:
             return refused
-        pods = self._index.count(("all", shape), lambda other, _: all(self.own_term_matches(shape, term, other) for term in terms))
-        # The first pod of a group that wants to be near its own kind would never start: it may go anywhere that has the labels.
-        is_first = all(self.own_term_matches(shape, term, shape) for term in terms)
-        present = [self._table.label(term.topology_key).present for term in terms]
-        is_first = is_first and not any(pods[mask].any() for mask in present)
-        for term, mask in zip(terms, present, strict=True):
-            refused |= ~mask
+        pods, is_first = self._pods_of_all(shape), self._is_first(shape)
+        for term in terms:
+            refused |= ~self._table.label(term.topology_key).present
             if not is_first:
                 refused |= self._in_domain(term.topology_key, pods) <= 0
         return refused
+
+    def _is_first(self, shape: Shape) -> bool:
+        """Tell whether nobody is there yet whom the task's affinity is about, and it is about the task itself.
+
+        The first pod of a group that wants to be near its own kind would never start: it may go anywhere that has the labels.
+        """
+        terms = shape.affinity.required
+        if not all(self.own_term_matches(shape, term, shape) for term in terms):
+            return False
+        pods = self._pods_of_all(shape)
+        return not any(pods[self._table.label(term.topology_key).present].any() for term in terms)
 
     def _hits_own_anti_affinity(self, shape: Shape) -> Mask:
         refused = np.zeros(len(self._table), dtype=np.bool_)
@@ -91,7 +108,15 @@ class AffinityBook:
 
     def _pods_of(self, shape: Shape, term: AffinityTerm) -> Counts:
         """Count per node the pods that a term of the incoming task is about."""
-        return self._index.count(("own", shape, term), lambda other, _: self.own_term_matches(shape, term, other))
+        return self._index.count(("own", shape, term), lambda other, _: self.own_term_matches(shape, term, other), term.selector)
+
+    def _pods_of_all(self, shape: Shape) -> Counts:
+        """Count per node the pods that every required affinity term of the incoming task is about."""
+        terms = shape.affinity.required
+        matches = self.own_term_matches
+        return self._index.count(
+            ("all", shape), lambda other, _: all(matches(shape, term, other) for term in terms), terms[0].selector
+        )
 
     def _is_repelled(self, shape: Shape) -> Mask:
         refused = np.zeros(len(self._table), dtype=np.bool_)
@@ -106,16 +131,16 @@ class AffinityBook:
         Which terms match never changes, so each shape of other pods is looked at once per incoming shape.
         """
         known = self._about.setdefault((shape, is_required), [])
-        seen = self._seen.get((shape, is_required), 0)
-        others = self._index.affine_in_order
-        for other, counts in others[seen:]:
-            terms = [(term, 0) for term in other.anti_affinity.required] if is_required else list(_preferred(other))
-            known += [
-                (counts, term.topology_key, term.weight * sign)
-                for term, sign in terms
-                if self._other_term_matches(other, term, shape)
-            ]
-        self._seen[shape, is_required] = len(others)
+        seen, classes = self._seen.get((shape, is_required), 0), len(self._index.affine)
+        if seen == classes:
+            return known
+        terms = self._index.repelling if is_required else self._index.wishing
+        known += [
+            (self._index.affine[owned.owner], owned.term.topology_key, owned.weight)
+            for owned in terms.since(seen, shape)
+            if self._other_term_matches(owned.owner, owned.term, shape)
+        ]
+        self._seen[shape, is_required] = classes
         return known
 
     def _spread_out(self, key: str, nodes: list[int]) -> Mask:
@@ -148,10 +173,28 @@ class AffinityBook:
         by_key = self._preferences(shape)
         if not by_key:
             return []
+        raw = self._raw(by_key)
+        return [Term(weight, among=lambda candidates: normalise_range(raw[candidates]), is_static=False)]
+
+    def coupled_score(self, shape: Shape, weight: int) -> list["AffinityScore"]:
+        """Return the preferred terms in a form that follows a run of the shape; nothing when no term has a say."""
+        changes = [
+            (self._table.label(term.topology_key), term.weight * sign * self._weight_of_own(shape, term))
+            for term, sign in _preferred(shape)
+        ]
+        changes = [change for change in changes if change[1] and self._session.books_are_live]
+        by_key = self._preferences(shape)
+        return [AffinityScore(self._raw(by_key), weight, changes)] if by_key or changes else []
+
+    def _weight_of_own(self, shape: Shape, term: AffinityTerm) -> int:
+        """Return how often a preferred term counts for a pod of the same shape: by its own term, and by that of the other."""
+        return self.own_term_matches(shape, term, shape) + self._other_term_matches(shape, term, shape)
+
+    def _raw(self, by_key: dict[str, NDArray[np.int64]]) -> Counts:
         raw = np.zeros(len(self._table), dtype=np.int64)
         for key, sums in by_key.items():
             raw += np.append(sums, 0)[self._table.label(key).codes]
-        return [Term(weight, among=lambda candidates: normalise_range(raw[candidates]), is_static=False)]
+        return raw
 
     def _preferences(self, shape: Shape) -> dict[str, NDArray[np.int64]]:
         """Sum weights per topology key and value."""
@@ -173,6 +216,48 @@ class AffinityBook:
         if there.any():
             sums = by_key.setdefault(key, np.zeros(len(column.values), dtype=np.int64))
             np.add.at(sums, column.codes[nodes[there]], weights[there])
+
+
+class AffinityFilter:
+    """Required terms about pods, while a run of one shape is placed."""
+
+    only_closes = True
+
+    def __init__(self, refused: Mask, drawn: list[LabelColumn], repelled: list[LabelColumn]) -> None:
+        """Begin with what is refused; the first place draws the others to its domains, each place repels them from its own."""
+        self.refused = refused
+        self._drawn, self._repelled = drawn, [column for column in repelled if not column.is_unique]
+        self.is_steady = not drawn and not self._repelled
+        alone = [column for column in repelled if column.is_unique]
+        self.room: Counts | int = NO_LIMIT
+        if alone:
+            self.room = np.where(np.logical_or.reduce([column.present for column in alone]), 1, NO_LIMIT)
+
+    def take(self, node: int) -> None:
+        """Follow one task onto a node."""
+        for column in self._drawn:
+            self.refused |= column.codes != column.codes[node]
+        self._drawn = []
+        self.is_steady = not self._repelled
+        for column in self._repelled:
+            if column.codes[node] >= 0:
+                self.refused |= column.codes == column.codes[node]
+
+
+class AffinityScore:
+    """Preferred terms about pods, while a run of one shape is placed."""
+
+    def __init__(self, raw: Counts, weight: int, changes: list[tuple[LabelColumn, int]]) -> None:
+        """Begin with the sums of weights; each place adds some to its domains."""
+        self._raw, self._changes = raw, changes
+        self.is_steady = not changes
+        self.term = Term(weight, among=lambda candidates: normalise_range(raw[candidates]), is_static=False)
+
+    def take(self, node: int) -> None:
+        """Follow one task onto a node."""
+        for column, weight in self._changes:
+            if column.codes[node] >= 0:
+                self._raw[column.codes == column.codes[node]] += weight
 
 
 def is_about(owner: Shape, term: AffinityTerm, other: Shape, namespaces: Mapping[str, Labels], *, is_incoming: bool) -> bool:

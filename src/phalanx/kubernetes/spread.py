@@ -8,9 +8,10 @@ from phalanx.kubernetes.podindex import PodIndex
 from phalanx.kubernetes.taints import closed_by_taint
 from phalanx.model.selectors import LabelSelector
 from phalanx.model.shape import Shape, SpreadConstraint
-from phalanx.placement import Counts, Index, Mask
+from phalanx.placement import NO_LIMIT, Counts, Index, Mask
 from phalanx.session.node_answers import Layer, Term
 from phalanx.session.session import Session
+from phalanx.state.node_table import LabelColumn
 
 SKEW = "node(s) didn't match pod topology spread constraints"
 MISSING_LABEL = f"{SKEW} (missing required label)"
@@ -30,7 +31,9 @@ class SpreadBook:
 
     def concerns(self, shape: Shape) -> bool:
         """Tell whether the shape has constraints, its own or those a service gives it."""
-        return bool(shape.spread) or (bool(self._services) and bool(self._system_defaults(shape)))
+        if shape.spread or shape.ignores_pods:
+            return bool(shape.spread)
+        return bool(self._services) and bool(self._system_defaults(shape))
 
     def layers(self, shape: Shape) -> list[Layer]:
         """Return the filter's answers for all nodes; the first failing constraint of a node decides."""
@@ -41,21 +44,20 @@ class SpreadBook:
             present = self._table.label(constraint.topology_key).present
             undecided = ~lacking & ~skewed
             lacking |= undecided & ~present
-            skewed |= undecided & present & self._is_skewed(shape, constraint, constraints)
+            skewed |= undecided & present & self._domains(shape, constraint, constraints).skewed()
         answers = [Layer(lacking, MISSING_LABEL, is_final=True, is_prepared=True), Layer(skewed, SKEW, is_prepared=True)]
         return [layer for layer in answers if layer.refused.any()]
 
-    def _is_skewed(self, shape: Shape, constraint: SpreadConstraint, constraints: list[SpreadConstraint]) -> Mask:
-        column = self._table.label(constraint.topology_key)
+    def coupled_filter(self, shape: Shape) -> "SpreadFilter":
+        """Return the hard constraints in a form that follows a run of the shape."""
+        constraints = [constraint for constraint in shape.spread if constraint.hard]
+        return SpreadFilter(
+            ~self._carries_all(constraints), [self._domains(shape, constraint, constraints) for constraint in constraints]
+        )
+
+    def _domains(self, shape: Shape, constraint: SpreadConstraint, constraints: list[SpreadConstraint]) -> "_Domains":
         counted = self._carries_all(constraints) & self._is_included(shape, constraint)
-        pods = self._pods(shape, constraint)
-        sums = np.bincount(column.codes[counted], weights=pods[counted], minlength=len(column.values)).astype(np.int64)
-        # Domains without a single counted node do not exist for the constraint: their zero pods must not be the least.
-        seen = np.bincount(column.codes[counted], minlength=len(column.values)) > 0
-        enough = int(seen.sum()) >= constraint.min_domains
-        least = int(sums[seen].min()) if seen.any() and enough else 0
-        mine = int(constraint.selector is not None and constraint.selector.matches(shape.labels))
-        return np.append(np.where(seen, sums, 0), 0)[column.codes] + mine - least > constraint.max_skew
+        return _Domains(shape, constraint, self._table.label(constraint.topology_key), counted, self._pods(shape, constraint))
 
     def _carries_all(self, constraints: list[SpreadConstraint]) -> Mask:
         mask = np.ones(len(self._table), dtype=np.bool_)
@@ -81,6 +83,7 @@ class SpreadBook:
         return self._session.book(PodIndex).count(
             ("spread", namespace, selector),
             lambda other, is_terminating: not is_terminating and other.namespace == namespace and selector.matches(other.labels),
+            selector,
         )
 
     def score(self, shape: Shape, weight: int) -> list[Term]:
@@ -91,6 +94,14 @@ class SpreadBook:
             return []
         scorer = _Scorer(self, shape, constraints, is_default)
         return [Term(weight, among=scorer.among, is_static=False)]
+
+    def coupled_score(self, shape: Shape, weight: int) -> list["SpreadScore"]:
+        """Return the soft constraints in a form that follows a run of the shape; nothing when there are none."""
+        is_default = not shape.spread
+        constraints = self._system_defaults(shape) if is_default else [part for part in shape.spread if not part.hard]
+        if not constraints:
+            return []
+        return [SpreadScore(_Scorer(self, shape, constraints, is_default), weight, self._session.books_are_live)]
 
     def _system_defaults(self, shape: Shape) -> list[SpreadConstraint]:
         matching = [
@@ -103,40 +114,150 @@ class SpreadBook:
         return [SpreadConstraint(key, skew, False, LabelSelector(parts)) for key, skew in SYSTEM_DEFAULTS]
 
 
+class _Domains:
+    """The domains of one hard constraint, with the pods that it counts in each."""
+
+    def __init__(
+        self, shape: Shape, constraint: SpreadConstraint, column: LabelColumn, counted: Mask, pods: Counts
+    ) -> None:  # fmt: skip
+        self._codes, self._counted, self._most = column.codes, counted, constraint.max_skew
+        sums = np.bincount(column.codes[counted], weights=pods[counted], minlength=len(column.values)).astype(np.int64)
+        # Domains without a single counted node do not exist for the constraint: their zero pods must not be the least.
+        self._seen = np.bincount(column.codes[counted], minlength=len(column.values)) > 0
+        self._sums = np.where(self._seen, sums, 0)
+        self._has_least = int(self._seen.sum()) >= max(constraint.min_domains, 1)
+        self._mine = int(constraint.selector is not None and constraint.selector.matches(shape.labels))
+        self.grows = _counts_itself(shape, constraint)
+
+    def skewed(self) -> Mask:
+        """Mark the nodes where one more task would be too many; nodes without the label count as an empty domain."""
+        least = int(self._sums[self._seen].min()) if self._has_least else 0
+        return np.append(self._sums, 0)[self._codes] + self._mine - least > self._most
+
+    def take(self, node: int) -> bool:
+        """Follow one task onto a node; tell whether it counts."""
+        is_counted = self.grows and bool(self._counted[node])
+        self._sums[self._codes[node]] += is_counted
+        return is_counted
+
+
+def _counts_itself(shape: Shape, constraint: SpreadConstraint) -> bool:
+    """Tell whether a constraint counts pods of the shape that has it."""
+    selector = constraint.selector
+    return selector is not None and not selector.is_empty and selector.matches(shape.labels)
+
+
+class SpreadFilter:
+    """Hard constraints, while a run of one shape is placed."""
+
+    def __init__(self, lacking: Mask, domains: list[_Domains]) -> None:
+        """Begin with the pods that are there; each place counts in its domains."""
+        self._lacking, self._domains = lacking, domains
+        self.room: Counts | int = NO_LIMIT
+        self.is_steady = self.only_closes = not any(each.grows for each in domains)
+        self.refused = self._look()
+
+    def _look(self) -> Mask:
+        refused = self._lacking.copy()
+        for each in self._domains:
+            refused |= each.skewed()
+        return refused
+
+    def take(self, node: int) -> None:
+        """Follow one task onto a node."""
+        counted = [each.take(node) for each in self._domains]
+        if any(counted):
+            self.refused = self._look()
+
+
+class SpreadScore:
+    """Soft constraints, while a run of one shape is placed."""
+
+    def __init__(self, scorer: "_Scorer", weight: int, is_live: bool) -> None:
+        """Begin with the pods that are there; each place counts in its domains."""
+        self._scorer = scorer
+        self.is_steady = not is_live or not scorer.grows
+        self.term = Term(weight, among=scorer.among, is_static=False)
+
+    def take(self, node: int) -> None:
+        """Follow one task onto a node."""
+        if not self.is_steady:
+            self._scorer.take(node)
+
+
+class _Soft:
+    """One soft constraint: the pods that it counts on each node if it is about hosts, else in each domain."""
+
+    def __init__(self, constraint: SpreadConstraint, column: LabelColumn, counted: Mask, pods: Counts) -> None:
+        self._codes, self._is_host, self._skew = column.codes, constraint.topology_key == HOSTNAME, constraint.max_skew
+        self._counted = counted & column.present
+        if self._is_host:
+            self._counts = pods.copy()
+        else:
+            # Nodes without the label have the code -1, which reads the last entry: one more than there are values, and always 0.
+            codes = column.codes[self._counted]
+            self._counts = np.bincount(codes, weights=pods[self._counted], minlength=len(column.values) + 1).astype(np.int64)
+
+    def take(self, node: int) -> None:
+        """Count one more pod on a node."""
+        if self._is_host:
+            self._counts[node] += 1
+        elif self._counted[node]:
+            self._counts[self._codes[node]] += 1
+
+    def raw(self, candidates: Index, ignored: Mask) -> NDArray[np.float64]:
+        """Return what the constraint adds for each candidate."""
+        codes = self._codes[candidates]
+        kept = codes[~ignored]
+        size = len(kept) if self._is_host else np.count_nonzero(np.bincount(kept + 1))
+        counts = self._counts[candidates if self._is_host else codes]
+        raw = counts.astype(np.float64) * np.log(size + 2) + float(self._skew - 1)
+        return np.where(codes >= 0, raw, 0.0)
+
+
 class _Scorer:
     """Scores candidates: fewer matching pods in a node's domain is better, narrow domains weigh less."""
 
     def __init__(self, book: SpreadBook, shape: Shape, constraints: list[SpreadConstraint], is_default: bool) -> None:
         self._book, self._shape, self._constraints, self._is_default = book, shape, constraints, is_default
+        self._read: list[_Soft] | None = None
+
+    @property
+    def grows(self) -> bool:
+        """Tell whether pods of the shape itself count."""
+        return any(_counts_itself(self._shape, constraint) for constraint in self._constraints)
+
+    def take(self, node: int) -> None:
+        """Count one more task of the shape on a node."""
+        for soft, constraint in zip(self._soft, self._constraints, strict=True):
+            if _counts_itself(self._shape, constraint):
+                soft.take(node)
+
+    @property
+    def _soft(self) -> list[_Soft]:
+        # Scores of a few nodes are asked for more often than how candidates compare.
+        if self._read is None:
+            book, shape = self._book, self._shape
+            self._carries_all = np.ones(len(book._table), dtype=np.bool_)
+            if not self._is_default:
+                self._carries_all = book._carries_all(self._constraints)
+            self._read = [
+                _Soft(
+                    each, book._table.label(each.topology_key), self._carries_all & book._is_included(shape, each),
+                    book._pods(shape, each),
+                )
+                for each in self._constraints
+            ]  # fmt: skip
+        return self._read
 
     def among(self, candidates: Index) -> Counts:
-        ignored = np.zeros(len(candidates), dtype=np.bool_)
-        if not self._is_default:
-            ignored = ~self._book._carries_all(self._constraints)[candidates]
         total = np.zeros(len(candidates), dtype=np.float64)
-        for constraint in self._constraints:
-            total += self._raw(constraint, candidates, ignored)
+        soft = self._soft
+        ignored = ~self._carries_all[candidates]
+        for each in soft:
+            total += each.raw(candidates, ignored)
         raw = np.floor(total + 0.5).astype(np.int64)
         return self._normalised(raw, ignored)
-
-    def _raw(self, constraint: SpreadConstraint, candidates: Index, ignored: Mask) -> NDArray[np.float64]:
-        column = self._book._table.label(constraint.topology_key)
-        codes = column.codes[candidates]
-        there = codes >= 0
-        is_host = constraint.topology_key == HOSTNAME
-        size = int((~ignored).sum()) if is_host else len(np.unique(codes[~ignored]))
-        pods = self._book._pods(self._shape, constraint)
-        counts = pods[candidates] if is_host else self._domain_counts(constraint, pods)[codes]
-        raw = counts.astype(np.float64) * np.log(size + 2) + float(constraint.max_skew - 1)
-        return np.where(there, raw, 0.0)
-
-    def _domain_counts(self, constraint: SpreadConstraint, pods: Counts) -> Counts:
-        column = self._book._table.label(constraint.topology_key)
-        counted = column.present & self._book._is_included(self._shape, constraint)
-        if not self._is_default:
-            counted &= self._book._carries_all(self._constraints)
-        sums = np.bincount(column.codes[counted], weights=pods[counted], minlength=len(column.values)).astype(np.int64)
-        return np.append(sums, 0)
 
     def _normalised(self, raw: Counts, ignored: Mask) -> Counts:
         kept = raw[~ignored]

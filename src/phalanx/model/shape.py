@@ -4,7 +4,7 @@ equal shapes are one object, compared by identity. Whatever has to remember some
 """
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from phalanx.model.resources import Resources
 from phalanx.model.selectors import Labels, LabelSelector, NodeSelectorTerm
@@ -144,6 +144,8 @@ class Shape:
     gpu_share: GpuShare | None = None
     is_revocable: bool = False
     """The task may use nodes that are lent for a part of the day."""
+    ignores_pods: bool = False
+    """No term about other pods counts, be it of this task or about it: whoever looks at such a shape looks at pods apart."""
 
     is_best_effort: bool = field(init=False)
     """The task asks for nothing but a place."""
@@ -151,14 +153,22 @@ class Shape:
     """The task has pod affinity or anti-affinity terms."""
     is_self_contained: bool = field(init=False)
     """Placing one such task changes how nodes look to the next one only on the node that took it."""
+    looks_at_pods_only: bool = field(init=False)
+    """Beyond the node that took it, only terms about pods can tie it to the next one: affinity, anti-affinity, spread."""
 
     def __post_init__(self) -> None:
         """Compute what is asked for every task and node."""
         terms = (self.affinity.required, self.affinity.preferred, self.anti_affinity.required, self.anti_affinity.preferred)
         object.__setattr__(self, "is_best_effort", not any(amount for name, amount in self.request.items() if name != "pods"))
         object.__setattr__(self, "has_affinity", any(terms))
-        interacts = any(terms) or self.gpu_share or self.spread or self.host_ports or self.volume_claims or self.resource_claims
-        object.__setattr__(self, "is_self_contained", not interacts)
+        holds = bool(self.gpu_share or self.host_ports or self.volume_claims or self.resource_claims)
+        object.__setattr__(self, "is_self_contained", not (any(terms) or self.spread or holds))
+        object.__setattr__(self, "looks_at_pods_only", not holds)
+
+    def apart(self) -> "Shape":
+        """Return what is left of the shape without other pods: the same for all shapes with the same placement key."""
+        nobody = PodAffinity()
+        return replace(self, namespace="", labels={}, affinity=nobody, anti_affinity=nobody, spread=(), ignores_pods=True)
 
     def placement_key(self) -> Hashable:
         """Return what matters when no other pod matters: tasks that differ only in namespace and labels have the same key.

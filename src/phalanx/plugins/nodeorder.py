@@ -14,7 +14,7 @@ from phalanx.placement import Amounts, Counts, Scores
 from phalanx.placement.ledger import amounts_at
 from phalanx.placement.score import balanced, least_allocated, most_allocated, normalise
 from phalanx.session.arguments import Arguments
-from phalanx.session.node_answers import Site, Term
+from phalanx.session.node_answers import CoupledScore, Site, Term
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
 
@@ -72,6 +72,15 @@ class NodeOrderPlugin:
         if self.weights["podtopologyspread"] and self._spread.concerns(shape):
             terms += self._spread.score(shape, self.weights["podtopologyspread"])
         return terms
+
+    def coupled_scores(self, session: Session, shape: Shape) -> list[CoupledScore]:
+        """Return the scores that look at other pods."""
+        found: list[CoupledScore] = []
+        if self.weights["podaffinity"] and self._affinity.concerns(shape):
+            found += self._affinity.coupled_score(shape, self.weights["podaffinity"])
+        if self.weights["podtopologyspread"] and self._spread.concerns(shape):
+            found += self._spread.coupled_score(shape, self.weights["podtopologyspread"])
+        return found
 
     def _resource_terms(self, session: Session, shape: Shape, site: Site) -> list[Term]:
         ledger, terms = session.ledger, list[Term]()

@@ -18,7 +18,7 @@ from phalanx.kubernetes.volumes import VolumeBook
 from phalanx.model.shape import Shape
 from phalanx.placement import Counts, Index, Mask
 from phalanx.session.arguments import Arguments
-from phalanx.session.node_answers import Layer
+from phalanx.session.node_answers import CoupledFilter, Layer
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
 from phalanx.state.gang_state import TaskState
@@ -103,6 +103,15 @@ class PredicatesPlugin:
         if shape.resource_claims and "DynamicResourceAllocation" in self._on:
             layers += session.book(self._claims).layers(shape, nodes)
         return layers
+
+    def coupled_filters(self, session: Session, shape: Shape) -> list[CoupledFilter]:
+        """Return the filters that look at other pods."""
+        found: list[CoupledFilter] = []
+        if "PodAffinity" in self._on and self._affinity.concerns(shape):
+            found.append(self._affinity.coupled_filter(shape))
+        if any(constraint.hard for constraint in shape.spread) and "PodTopologySpread" in self._on:
+            found.append(self._spread.coupled_filter(shape))
+        return found
 
     def task_screen(self, session: Session, task: TaskState, nodes: Index | slice) -> Sequence[Layer] | None:
         """Keep the members of a gang on nodes that share a value of a label, if it asks for that."""

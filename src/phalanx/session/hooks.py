@@ -15,7 +15,7 @@ from phalanx.model.shape import Shape
 from phalanx.placement import Counts, Index, Mask, Scores, Vector
 from phalanx.session import combine
 from phalanx.session.combine import AnyHook, Hook
-from phalanx.session.node_answers import Layer, Site, Term
+from phalanx.session.node_answers import CoupledFilter, CoupledScore, Layer, Site, Term
 from phalanx.session.node_subset import NodeSubset
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
 from phalanx.state.verdict import Room, Verdict, Vote
@@ -310,6 +310,24 @@ class CouplesNodes(Protocol):
 COUPLES_NODES = Hook(CouplesNodes.couples_nodes, combine.any_says_so)
 
 
+class CoupledFilters(Protocol):
+    """What `screen` says of the shape beyond what it says of the shape apart from pods, to follow a run. All of them hold."""
+
+    def coupled_filters(self, session: "Session", shape: Shape) -> Sequence[CoupledFilter]: ...
+
+
+COUPLED_FILTERS = Hook(CoupledFilters.coupled_filters, combine.chained, "enablePredicate")
+
+
+class CoupledScores(Protocol):
+    """What `batch_scores` says of the shape beyond what it says of the shape apart from pods, to follow a run. Added up."""
+
+    def coupled_scores(self, session: "Session", shape: Shape) -> Sequence[CoupledScore]: ...
+
+
+COUPLED_SCORES = Hook(CoupledScores.coupled_scores, combine.chained, "enableNodeOrder")
+
+
 class NodeRoom(Protocol):
     """How many tasks of the shape each node may take, beyond what resources allow. The smallest count holds."""
 
@@ -320,10 +338,7 @@ NODE_ROOM = Hook(NodeRoom.node_room, combine.smallest, "enablePredicate")
 
 
 class NodeWaits(Protocol):
-    """On which nodes a task of the shape can only be pipelined, because others have to leave first; None for no node.
-
-    All nodes that any plugin names.
-    """
+    """The nodes on which a task can only be pipelined, because others must leave first; None for none. All that are named."""
 
     def node_waits(self, session: "Session", shape: Shape) -> Mask | None: ...
 

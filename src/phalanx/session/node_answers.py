@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from phalanx.placement import Counts, Index, Mask
 
@@ -39,3 +40,37 @@ class Term:
     among: Callable[[Index], Counts] | None = None
     is_static: bool = True
     """For a relative term: it does not change when a node takes a task of the class."""
+
+
+class CoupledFilter(Protocol):
+    """Which nodes terms about other pods refuse to a class of tasks, now and as a run of the class is placed.
+
+    The books learn of a run only when it is whole. Until then each place is told with `take`, so an answer is good for one run.
+    """
+
+    refused: Mask
+    """The nodes that they refuse now."""
+    room: Counts | int
+    """How many tasks of the class they let onto each node at most."""
+    is_steady: bool
+    """A place for the class refuses no node but, by `room`, the one that took it. All its refusals keep their reasons then."""
+
+    only_closes: bool
+    """A node that is refused after some places stays so after more of them."""
+
+    def take(self, node: int) -> None:
+        """Follow one task of the class onto a node."""
+        ...
+
+
+class CoupledScore(Protocol):
+    """How terms about other pods score nodes for a class of tasks, now and as a run of the class is placed."""
+
+    term: Term
+    """The score now."""
+    is_steady: bool
+    """A place for the class does not change it."""
+
+    def take(self, node: int) -> None:
+        """Follow one task of the class onto a node."""
+        ...

@@ -6,7 +6,7 @@ ports, volumes, claims) everything is looked at again after every change.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -47,6 +47,10 @@ class NodeView:
         self._session, self.shape = session, shape
         self.request = session.request_of(shape)
         self.is_local = session.is_local(shape)
+        self.is_steady = self.is_local
+        """A place for a task of the shape changes nothing but the node that took it, as long as no others are placed."""
+        self._closed_by: Callable[[int], Mask | None] | None = None
+        """While a run is placed that closes nodes to itself: told each of its nodes."""
         self._last_error: tuple[tuple[int, bool], FitError] | None = None
         self.plan = NodePlan(session, self)
         """Places for tasks that follow each other."""
@@ -135,17 +139,32 @@ class NodeView:
             idle, future = idle & within, future & within
         return [(now, mask & part) for now, mask in ((True, idle), (False, future)) for part in self._session.shard_parts]
 
-    def place(self, count: int, *, within: Mask | None = None) -> tuple[list[int], list[int]]:
-        """Choose nodes for up to `count` tasks, one after the other: those with room now first, then those with room later."""
-        run = _Run(self, len(self._allowed))
+    def place(self, count: int, *, within: Mask | None = None, closes: bool = False) -> tuple[list[int], list[int]]:
+        """Choose nodes for up to `count` tasks, one after the other: those with room now first, then those with room later.
+
+        With `closes`, a node that refuses one of them is not offered to those after it; it would refuse them too, here.
+        """
+        run = Run(self, len(self._allowed))
+        self._place_all(count, within, run)
+        return run.now, run.later
+
+    def _place_all(self, count: int, within: Mask | None, run: "Run") -> None:
+        """Choose nodes for the rest of a run, so that it has up to `count` tasks."""
         for is_now, mask in self.groups(within=within):
             missing = count - len(run.now) - len(run.later)
             if missing:
-                room = self._idle_room if is_now else self._future_room - run.taken
-                self._place_in(mask & (room > 0), room.copy(), missing, is_now, run)
-        return run.now, run.later
+                room = self._room_left(run, is_now)
+                self._place_in(mask & (room > 0), room, missing, is_now, run)
 
-    def _place_in(self, mask: Mask, room: Counts, count: int, is_now: bool, run: "_Run") -> None:
+    def _room_left(self, run: "Run", is_now: bool) -> Counts:
+        later: Counts = self._future_room - run.taken
+        return np.minimum(later, self._idle_room - run.held, out=later) if is_now else later
+
+    def _refused(self) -> Mask:
+        """Mark the nodes that places of a run have closed."""
+        return ~self._allowed
+
+    def _place_in(self, mask: Mask, room: Counts, count: int, is_now: bool, run: "Run") -> None:
         while count > 0 and mask.any():
             if count == 1 and not run.taken.any():
                 node = self.best(mask)
@@ -158,10 +177,12 @@ class NodeView:
             count -= len(part)
             np.subtract.at(room, part, 1)
             mask &= room > 0
+            if self._closed_by is not None:
+                mask &= ~self._refused()
 
-    def _fill(self, mask: Mask, room: Counts, count: int, is_now: bool, run: "_Run") -> Index:
+    def _fill(self, mask: Mask, room: Counts, count: int, is_now: bool, run: "Run") -> Index:
         """Place a run; a relative score ends it when a node drops out of the candidates."""
-        if int(mask.sum()) == 1:
+        if int(mask.sum()) == 1 and self._closed_by is None:
             return np.full(min(count, int(room[mask][0])), int(np.flatnonzero(mask)[0]), dtype=np.int64)
         valuation = self._valuation()
         if valuation is None:
@@ -172,7 +193,7 @@ class NodeView:
         after_one = run.overlay(self._next_valuation(is_now).total(relative), touched, 1, is_now, relative)
         candidates = Candidates(
             np.where(mask, scores, NOT_A_CANDIDATE), after_one, room,
-            lambda nodes, turns: run.after(nodes, turns, is_now, relative[nodes]),
+            lambda nodes, turns: run.after(nodes, turns, is_now, relative[nodes]), self._closed_by,
         )  # fmt: skip
         return fill(candidates, count, stops_when_full=bool(self._relative))
 
@@ -189,6 +210,11 @@ class NodeView:
         valuation, _ = self._session.value(self.shape, site)
         assert valuation is not None
         return valuation
+
+    @property
+    def has_runs(self) -> bool:
+        """Tell whether several tasks can be placed in one call."""
+        return self.is_local
 
     @property
     def books_are_live(self) -> bool:
@@ -319,21 +345,27 @@ def _passing_refusals(layers: Sequence[Sequence[Layer]], asked: Mask) -> Iterato
         asked = asked & ~refused
 
 
-class _Run:
+class Run:
     """The places chosen so far in one call, which the books do not know yet."""
 
     def __init__(self, node_view: NodeView, nodes: int) -> None:
         self._node_view = node_view
         self.now: list[int] = []
         self.later: list[int] = []
-        self._held = np.zeros(nodes, dtype=np.int64)
+        self.held = np.zeros(nodes, dtype=np.int64)
+        """How many of its tasks each node takes now."""
         self.taken = np.zeros(nodes, dtype=np.int64)
 
     def take(self, nodes: Index, is_now: bool) -> None:
         (self.now if is_now else self.later).extend(nodes.tolist())
         np.add.at(self.taken, nodes, 1)
         if is_now:
-            np.add.at(self._held, nodes, 1)
+            np.add.at(self.held, nodes, 1)
+
+    def take_one(self, node: int, is_now: bool) -> None:
+        (self.now if is_now else self.later).append(node)
+        self.taken[node] += 1
+        self.held[node] += is_now
 
     def overlay(self, scores: Scores, touched: Index, more: int, is_now: bool, relative: Counts) -> Scores:
         """Correct scores where places were chosen already, as if `more` tasks came on top."""
@@ -347,4 +379,4 @@ class _Run:
 
     def _site(self, nodes: Index, more: Counts | int, is_now: bool) -> Site:
         booked = self.taken[nodes] + more if self._node_view.books_are_live else 0
-        return Site(nodes, self._held[nodes] + (more if is_now else 0), booked)
+        return Site(nodes, self.held[nodes] + (more if is_now else 0), booked)

@@ -14,7 +14,7 @@ from phalanx.session import combine, hooks
 from phalanx.session.combine import AnyHook, Asked, Hook, Tiers
 from phalanx.session.contract import hooks_of
 from phalanx.session.hooks import HOOKS, Plugin, Scope, SortKey
-from phalanx.session.node_answers import Layer, Site, Term
+from phalanx.session.node_answers import CoupledFilter, CoupledScore, Layer, Site, Term
 from phalanx.session.node_subset import NodeSubset
 from phalanx.session.node_view import Valuation
 from phalanx.session.plugin_trace import PluginAnswer, note_votes
@@ -289,6 +289,14 @@ class Questions:
     def couples_nodes(self, shape: Shape) -> bool:
         """Tell whether placing a task of this shape changes what other nodes look like to the next one."""
         return self._ask(hooks.COUPLES_NODES, shape)
+
+    def coupled_filters(self, shape: Shape) -> list[CoupledFilter]:
+        """Return what terms about other pods refuse to the shape."""
+        return self._ask(hooks.COUPLED_FILTERS, shape) or []
+
+    def coupled_scores(self, shape: Shape) -> list[CoupledScore]:
+        """Return how terms about other pods score nodes for the shape."""
+        return self._ask(hooks.COUPLED_SCORES, shape) or []
 
     def prefilter(self, task: TaskState) -> Verdict:
         """Ask for refusals that hold for every node."""

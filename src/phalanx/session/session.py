@@ -14,6 +14,7 @@ from phalanx.model.task_status import EVICTABLE, Status
 from phalanx.placement import Vector
 from phalanx.placement.ledger import Ledger, Request
 from phalanx.session import hooks
+from phalanx.session.coupled_view import CoupledNodeView
 from phalanx.session.decision import Decisions
 from phalanx.session.eligible import sort_out
 from phalanx.session.node_view import NodeView
@@ -73,6 +74,7 @@ class Session(Questions):
         self._node_view_keys: dict[Shape, Hashable] = {}
         self._local: dict[Shape, bool] = {}
         self._of_gangs: dict[tuple[GangState, Hashable], tuple[int, Any]] = {}
+        self._apart: dict[Hashable, Shape | None] = {}
         self.shard_parts = shard_parts(policy.flags, snapshot)
         self.gangs, self.left_out = sort_out(map(self._make_gang, snapshot.active), self._queues_with_gangs())
         for state in self.gangs.values():
@@ -271,11 +273,25 @@ class Session(Questions):
         key = self.class_of(shape)
         node_view = self._node_views.pop(key, None)
         if node_view is None:
-            node_view = NodeView(self, shape)
+            node_view = self._new_node_view(shape)
             if len(self._node_views) >= MOST_NODE_VIEWS:
                 del self._node_views[next(iter(self._node_views))]
         self._node_views[key] = node_view
         return node_view
+
+    def _new_node_view(self, shape: Shape) -> NodeView:
+        apart = None if self.is_local(shape) else self.apart_from_pods(shape)
+        return NodeView(self, shape) if apart is None else CoupledNodeView(self, shape, self.node_view(apart))
+
+    def apart_from_pods(self, shape: Shape) -> Shape | None:
+        """Return what is left of a shape without other pods; None if more than other pods ties its places together."""
+        if not shape.looks_at_pods_only:
+            return None
+        key = shape.placement_key()
+        if key not in self._apart:
+            apart = shape.apart()
+            self._apart[key] = apart if self.is_local(apart) else None
+        return self._apart[key]
 
     def class_of(self, shape: Shape) -> Hashable:
         """Return what shapes have in common that no node can tell apart."""

@@ -18,11 +18,13 @@ from phalanx.placement.ledger import Request
 class LabelColumn:
     """The values of one label key: a code per node, -1 where the key is absent."""
 
-    __slots__ = ("codes", "values")
+    __slots__ = ("codes", "is_unique", "values")
 
     def __init__(self, codes: NDArray[np.int64], values: list[str]) -> None:
         """Hold the codes and the value each code stands for."""
         self.codes, self.values = codes, values
+        self.is_unique = len(values) == int((codes >= 0).sum())
+        """No two nodes share a value."""
 
     @property
     def present(self) -> Mask:

@@ -1,0 +1,236 @@
+"""How the nodes look to a class of tasks that looks at other pods: affinity, anti-affinity, spread.
+
+Nodes look to it as they do to all classes that ask for the same, which one node view keeps up to date node by node, less what
+terms about pods refuse, plus what they score. Only the terms are looked at again after every change.
+
+Runs of the class are placed like those of any other class where a place changes nothing but its own node: a class that may only be
+alone on each host, or that looks at others than itself. Else the terms follow the run, task by task, on arrays of their own.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from phalanx.model.shape import Shape
+from phalanx.placement import NO_LIMIT, Counts, Mask
+from phalanx.session.node_answers import CoupledFilter, CoupledScore, Site, Term
+from phalanx.session.node_view import NodeView, Run, Valuation
+
+if TYPE_CHECKING:
+    from phalanx.session.session import Session
+
+
+class CoupledNodeView(NodeView):
+    """Feasibility and scores of all nodes for one shape, made from those without other pods."""
+
+    def __init__(self, session: "Session", shape: Shape, apart: NodeView) -> None:
+        """Look at every node."""
+        self._apart = apart
+        super().__init__(session, shape)
+
+    def _look_everywhere(self) -> None:
+        self._apart.refresh()
+        self._asked_filters: list[CoupledFilter] | None = None
+        self._scores: list[CoupledScore] | None = None
+        self.is_steady = all(each.is_steady for each in self._filters)
+        self._allowed = self._apart.allowed & ~self._refused()
+        self._idle_room = np.where(self._allowed, self._apart.room(is_now=True), 0)
+        self._future_room = np.where(self._allowed, self._apart.room(is_now=False), 0)
+        self._relative = []
+        self.scoring_failed = False
+        self._position = self._session.ledger.position
+
+    @property
+    def _filters(self) -> list[CoupledFilter]:
+        if self._asked_filters is None:
+            self._asked_filters = self._session.coupled_filters(self.shape)
+        return self._asked_filters
+
+    def _refused(self) -> Mask:
+        if len(self._filters) == 1:
+            return self._filters[0].refused
+        refused = np.zeros(len(self._apart.allowed), dtype=np.bool_)
+        for each in self._filters:
+            refused |= each.refused
+        return refused
+
+    def _valuation(self) -> Valuation | None:
+        valuation = self._apart._valuation()
+        if valuation is None:
+            self.scoring_failed = True
+        elif self._scores is None:
+            self._scores = self._session.coupled_scores(self.shape)
+            self._relative = [*self._apart._relative, *(each.term for each in self._scores)]
+        return valuation
+
+    def _next_valuation(self, is_now: bool) -> Valuation:
+        return self._apart._next_valuation(is_now)
+
+    def value_at(self, site: Site) -> Valuation:
+        """Return the scores of a site, other pods aside; scoring is known to work."""
+        return self._apart.value_at(site)
+
+    @property
+    def relative_terms(self) -> Sequence[Term]:
+        """The scores that depend on who else is a candidate; known once something was scored."""
+        return self._relative
+
+    @property
+    def shard_parts(self) -> Sequence[Mask]:
+        """The parts of the cluster, the one to use first before others."""
+        return self._session.shard_parts
+
+    @property
+    def has_runs(self) -> bool:
+        """Tell whether several tasks can be placed in one call."""
+        return self._valuation() is not None
+
+    def _room_left(self, run: Run, is_now: bool) -> Counts:
+        room = super()._room_left(run, is_now)
+        for each in self._filters:
+            if each.room is not NO_LIMIT:
+                room = np.minimum(room, each.room - run.taken)
+        if self._closed_by is not None:
+            room[self._refused()] = 0
+        return room
+
+    def place(self, count: int, *, within: Mask | None = None, closes: bool = False) -> tuple[list[int], list[int]]:
+        """Choose nodes for up to `count` tasks, one after the other.
+
+        With `closes`, a node that refuses one of them is not offered to those after it.
+        """
+        valuation = self._valuation()
+        if count == 1 or valuation is None or self._is_settled:
+            return super().place(count, within=within)
+        if all(score.is_steady for score in self._scores or ()) and all(each.only_closes for each in self._filters):
+            places = self._place_closing(count, within)
+        else:
+            places = _FollowedRun(self, valuation, within, closes).place(count)
+        # The terms have followed a run that may never happen.
+        self._asked_filters = self._scores = None
+        return places
+
+    def _place_closing(self, count: int, within: Mask | None) -> tuple[list[int], list[int]]:
+        """Place a run whose places close nodes to those after them, for good."""
+        self._closed_by = self._narrow
+        places = super().place(count, within=within)
+        self._closed_by = None
+        return places
+
+    def _narrow(self, node: int) -> Mask | None:
+        moving = [each for each in self._filters if not each.is_steady]
+        for each in moving:
+            each.take(node)
+        return self._refused() if moving else None
+
+    @property
+    def _is_settled(self) -> bool:
+        """Tell whether places for the class change nothing but their own nodes."""
+        return all(part.is_steady for part in (*self._filters, *(self._scores or ())))
+
+    def room_for_class(self, *, is_now: bool) -> Counts:
+        """Return how many tasks of the class each node can take, whatever terms about pods refuse now."""
+        room = self._apart.room(is_now=is_now).copy()
+        for each in self._filters:
+            np.minimum(room, each.room, out=room)
+        return room
+
+    def refused_to_class(self) -> Mask:
+        """Mark the nodes that terms about pods refuse, after the places that were followed."""
+        return self._refused()
+
+    def follow(self, node: int) -> None:
+        """Let the terms know of a place for the class that the books do not know yet."""
+        for part in (*self._filters, *(self._scores or ())):
+            part.take(node)
+
+    def after_one(self) -> Valuation:
+        """Return the scores of all nodes as if each had taken one task of the class, now."""
+        return self._next_valuation(True)
+
+
+class _FollowedRun:
+    """Tasks of one class, placed one after the other; what each place changes elsewhere is followed."""
+
+    def __init__(self, node_view: CoupledNodeView, valuation: Valuation, within: Mask | None, closes: bool) -> None:
+        self._node_view, self._closes = node_view, closes
+        self._idle, self._future = node_view.room_for_class(is_now=True), node_view.room_for_class(is_now=False)
+        self._open = np.ones(len(self._idle), dtype=np.bool_) if within is None else within.copy()
+        self._run = Run(node_view, len(self._idle))
+        self._floats, self._whole = valuation.floats.copy(), valuation.whole.copy()
+        self._steps: dict[int, _Steps] = {}
+        self._outdated: dict[int, bool] = {}
+        """Nodes whose scores are those before their last task, with whether they took it now; scored again when it matters."""
+
+    def place(self, count: int) -> tuple[list[int], list[int]]:
+        """Choose nodes for up to `count` tasks: those to take now, those to take later."""
+        for left in range(count, 0, -1):
+            choice = self._next(left)
+            # Tasks that start now come first in a run. Where spread lets tasks onto free room again, that is another run.
+            if choice is None or (choice[1] and self._run.later):
+                break
+            self._take(*choice)
+        return self._run.now, self._run.later
+
+    def _take(self, node: int, is_now: bool) -> None:
+        self._run.take_one(node, is_now)
+        self._outdated[node] = is_now
+        self._future[node] -= 1
+        self._idle[node] = min(self._idle[node] - is_now, self._future[node])
+        self._node_view.follow(node)
+
+    def _next(self, left: int) -> tuple[int, bool] | None:
+        feasible = (self._future > 0) & ~self._node_view.refused_to_class()
+        if self._closes:
+            self._open &= feasible
+        feasible &= self._open
+        for is_now, mask in ((True, feasible & (self._idle > 0)), (False, feasible)):
+            for part in self._node_view.shard_parts:
+                candidates = mask & part
+                if candidates.any():
+                    return self._best(candidates, left), is_now
+        return None
+
+    def _best(self, mask: Mask, left: int) -> int:
+        """Return the node with the highest score, the lower number among equals."""
+        for node in [node for node in self._outdated if mask[node]]:
+            self._score_again(node, self._outdated.pop(node), left)
+        candidates = np.flatnonzero(mask)
+        whole = self._whole[candidates]
+        for term in self._node_view.relative_terms:
+            assert term.among is not None
+            whole += term.among(candidates) * term.weight
+        return int(candidates[(self._floats[candidates] + whole.astype(np.float64)).argmax()])
+
+    def _score_again(self, node: int, is_now: bool, left: int) -> None:
+        """Score a node for the next task and, in the same pass, for all that may follow it there."""
+        held, taken = int(self._run.held[node]), int(self._run.taken[node])
+        if held == taken == 1:
+            # Most nodes of a run take one task or two.
+            once = self._node_view.after_one()
+            self._floats[node], self._whole[node] = once.floats[node], once.whole[node]
+            return
+        steps = self._steps.get(node)
+        if steps is None or not steps.reaches(held, taken):
+            count = min(int(self._future[node]), left)
+            steps = self._steps[node] = _Steps(self._node_view, node, (held, taken), int(is_now), count)
+        self._floats[node], self._whole[node] = steps.floats[taken - steps.taken], steps.whole[taken - steps.taken]
+
+
+class _Steps:
+    """The scores of a node as it takes one task after the other, all now or all later."""
+
+    __slots__ = ("_each", "_held", "floats", "taken", "whole")
+
+    def __init__(self, node_view: NodeView, node: int, start: tuple[int, int], each: int, count: int) -> None:
+        (self._held, self.taken), self._each = start, each
+        more = np.arange(count, dtype=np.int64)
+        booked = self.taken + more if node_view.books_are_live else 0
+        valuation = node_view.value_at(Site(np.full(count, node, dtype=np.int64), self._held + each * more, booked))
+        self.floats, self.whole = valuation.floats, valuation.whole
+
+    def reaches(self, held: int, taken: int) -> bool:
+        """Tell whether the scores after so many tasks are among these."""
+        step = taken - self.taken
+        return 0 <= step < len(self.floats) and held == self._held + step * self._each
