@@ -260,6 +260,7 @@ class Conduct(Witness):
         self._gangs.clear()
         self._cards.clear()
         self._refusals.clear()  # the groups that remembered them do so no more
+        self._not_before.clear()  # the server that asked for patience is another one now
         for pod in self._store.items(POD):
             if pod["spec"].get("nodeName"):
                 self._decided.add((pod["metadata"]["uid"], pod["spec"]["nodeName"]))
