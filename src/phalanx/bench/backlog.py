@@ -17,7 +17,7 @@ from time import perf_counter
 import msgspec
 
 from phalanx.bench.measure import peak_rss_bytes
-from phalanx.bench.report import machine
+from phalanx.bench.report import aligned, machine
 from phalanx.config.builtin import catalogue_of
 from phalanx.config.policies import policy_of_profile
 from phalanx.errors import PhalanxError
@@ -260,10 +260,7 @@ def table(rows: Sequence[BacklogRow]) -> str:
     """Return the rows in columns."""
     lines = [HEADER, *map(_cells, rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(HEADER))]
-    return "\n".join(
-        "  ".join(cell.ljust(widths[0]) if place == 0 else cell.rjust(widths[place]) for place, cell in enumerate(line))
-        for line in lines
-    )
+    return "\n".join(aligned(line, widths) for line in lines)
 
 
 def _cells(row: BacklogRow) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from time import perf_counter
 import msgspec
 
 from phalanx.bench.measure import peak_rss_bytes
-from phalanx.bench.report import machine
+from phalanx.bench.report import aligned, machine
 from phalanx.config.builtin import catalogue_of
 from phalanx.config.kai import read_kai_policy
 from phalanx.config.volcano import read_policy
@@ -236,12 +236,7 @@ def table(rows: Sequence[EvictRow]) -> str:
     """Return the rows in columns."""
     lines = [("scenario", "nodes", "running", "waiting", "seconds", "evictions", "placed", "peak MiB"), *map(_cells, rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    return "\n".join(_aligned(line, widths) for line in lines)
-
-
-def _aligned(line: tuple[str, ...], widths: Sequence[int]) -> str:
-    numbers = (cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))
-    return "  ".join([line[0].ljust(widths[0]), *numbers])
+    return "\n".join(aligned(line, widths) for line in lines)
 
 
 def _cells(row: EvictRow) -> tuple[str, ...]:

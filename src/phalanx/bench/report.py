@@ -18,10 +18,11 @@ def table(results: Sequence[CycleRow | FailedRow]) -> str:
     """Return the rows in columns, with a note on what they mean."""
     lines = [HEADINGS, *map(_cells, results)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(HEADINGS))]
-    return "\n".join([*(_aligned(line, widths) for line in lines), "", *notes()])
+    return "\n".join([*(aligned(line, widths) for line in lines), "", *notes()])
 
 
-def _aligned(line: Cells, widths: Sequence[int]) -> str:
+def aligned(line: Cells, widths: Sequence[int]) -> str:
+    """Return a line of a table: names to the left, numbers to the right."""
     numbers = (cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))
     return "  ".join([line[0].ljust(widths[0]), *numbers]).rstrip()
 

@@ -1,9 +1,10 @@
 """`phalanx bench`: how long scheduling sessions take on this machine."""
 
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
@@ -24,6 +25,17 @@ Examples:
 """
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _COUNT = click.IntRange(min=1)
+
+
+class Named(Protocol):
+    """A row to run."""
+
+    @property
+    def name(self) -> str: ...
+
+
+AnyScenario = TypeVar("AnyScenario", bound=Named)
+AnyRow = TypeVar("AnyRow")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +123,7 @@ def evict(only: str, profile: str | None, output: str, write: Path | None) -> No
     chosen = [scenario for scenario in scenarios() if only in scenario.name and profile in (None, scenario.profile)]
     if not chosen:
         raise click.UsageError(f"--only {only!r}: no row has this in its name; 'phalanx bench evict' shows the names")
-    rows = []
-    for number, scenario in enumerate(chosen):
-        if sys.stderr.isatty():
-            show_progress(f"[{number + 1}/{len(chosen)}] {scenario.name}")
-        rows.append(run(scenario))
-    _clear_progress()
+    rows = _run_each(chosen, run)
     shown = rows[0] if len(rows) == 1 else rows
     click.echo(msgspec.json.format(msgspec.json.encode(shown)) if output == "json" else table(rows))
     if write is not None:
@@ -137,15 +144,20 @@ def backlog(full: bool, only: str, output: str, write: Path | None) -> None:
     chosen = [scenario for scenario in scenarios(is_full=full) if only in scenario.name]
     if not chosen:
         raise click.UsageError(f"--only {only!r}: no row has this in its name; 'phalanx bench backlog' shows the names")
-    rows = []
-    for number, scenario in enumerate(chosen):
-        if sys.stderr.isatty():
-            show_progress(f"[{number + 1}/{len(chosen)}] {scenario.name}")
-        rows.append(run(scenario))
-    _clear_progress()
+    rows = _run_each(chosen, run)
     click.echo(msgspec.json.format(msgspec.json.encode(rows)) if output == "json" else table(rows))
     if write is not None:
         write.write_text(page(rows))
+
+
+def _run_each(chosen: Sequence[AnyScenario], run: Callable[[AnyScenario], AnyRow]) -> list[AnyRow]:
+    """Run one row after the other, saying how far it has got."""
+    rows = []
+    for number, scenario in enumerate(chosen):
+        _progress(number, chosen)
+        rows.append(run(scenario))
+    _clear_progress()
+    return rows
 
 
 def _run(rows: list[BenchScenario], options: BenchOptions) -> "list[CycleRow | FailedRow]":
@@ -162,7 +174,7 @@ def _run(rows: list[BenchScenario], options: BenchOptions) -> "list[CycleRow | F
     return results
 
 
-def _progress(number: int, rows: list[BenchScenario]) -> None:
+def _progress(number: int, rows: Sequence[Named]) -> None:
     if sys.stderr.isatty():
         show_progress(f"[{number + 1}/{len(rows)}] {rows[number].name}")
 
