@@ -13,6 +13,7 @@ from phalanx.cli.policy_options import Duration
 if TYPE_CHECKING:
     from phalanx.model.kinds import Document
     from phalanx.recording.entries import Config
+    from phalanx.recording.log_writer import Bounds
     from phalanx.recording.recorder import Recorder
     from phalanx.scheduling.cache import SchedulerCache
     from phalanx.scheduling.loop import SessionLoop
@@ -42,25 +43,26 @@ class Size(click.ParamType[int]):
         return found
 
 
-def record_options(command: AnyFunction) -> AnyFunction:
-    """Add the options."""
-    options = (
-        click.option(
-            "--record", "record", type=click.Path(file_okay=False), metavar="DIR",
-            help="Record what the scheduler hears and decides in this directory, for 'phalanx replay'.",
-        ),
-        click.option(
-            "--record-size", type=Size(), default="1Gi", show_default=True, metavar="SIZE",
-            help="Largest size of the recording; the oldest part is removed.",
-        ),
-        click.option(
-            "--record-age", type=Duration(), default="7d", show_default=True, metavar="DURATION",
-            help="Oldest part of the recording that is kept.",
-        ),
+def size_options(command: AnyFunction) -> AnyFunction:
+    """Add the options that say how much is kept."""
+    size = click.option(
+        "--record-size", type=Size(), default="1Gi", show_default=True, metavar="SIZE",
+        help="Largest size of the recording; the oldest part is removed.",
     )  # fmt: skip
-    for option in reversed(options):
-        command = option(command)
-    return command
+    age = click.option(
+        "--record-age", type=Duration(), default="7d", show_default=True, metavar="DURATION",
+        help="Oldest part of the recording that is kept.",
+    )  # fmt: skip
+    return size(age(command))
+
+
+def record_options(command: AnyFunction) -> AnyFunction:
+    """Add the options that say where and how much is recorded."""
+    record = click.option(
+        "--record", type=click.Path(file_okay=False), metavar="DIR",
+        help="Record what the scheduler hears and decides in this directory, for 'phalanx replay'.",
+    )  # fmt: skip
+    return record(size_options(command))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,11 +93,10 @@ def recorded(
     if asked.record is None:
         yield None
         return
-    from phalanx.recording.log_writer import Bounds, LogWriter
+    from phalanx.recording.log_writer import LogWriter
     from phalanx.recording.recorder import Recorded, Recorder
 
-    bounds = Bounds(asked.record_size, asked.record_age, segment_bytes=max(asked.record_size // SEGMENTS, SMALLEST_BYTES // 4))
-    writer = LogWriter(Path(asked.record), bounds, report=report, is_patient=is_patient)
+    writer = LogWriter(Path(asked.record), bounds_of(asked), report=report, is_patient=is_patient)
     recorder = Recorder(Recorded(subject.source, subject.cache, subject.objects, subject.now), writer, config)
     recorder.follow(subject.loop)
     recorder.turn()
@@ -103,6 +104,13 @@ def recorded(
         yield recorder
     finally:
         recorder.close()
+
+
+def bounds_of(asked: RecordOptions) -> "Bounds":
+    """Return how much is kept."""
+    from phalanx.recording.log_writer import Bounds
+
+    return Bounds(asked.record_size, asked.record_age, segment_bytes=max(asked.record_size // SEGMENTS, SMALLEST_BYTES // 4))
 
 
 def config_typed(config: str | None, profile: str | None, gates: tuple[str, ...]) -> "Config":
