@@ -200,6 +200,7 @@ class SessionLoop:
     def _note_failure(self, problem: Exception) -> None:
         self._report(f"session {self.count} failed, please report it: {type(problem).__name__}: {problem}")
         self._plan(self._clock.elapsed + self._pace.after_fault)
+        self._ask_all()  # it may have been asked in the session that failed, which nobody remembers
         for listener in self.failed if self.failures.note(problem) else ():
             listener(problem)
         if (reason := self.failures.check()) is not None:
