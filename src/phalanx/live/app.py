@@ -92,6 +92,7 @@ class Live:
         self.client.heard = self.clock.hear
         self.port.doubted = self.watching.doubt
         self.watching.on_set_back = self._was_set_back.set
+        self.watching.on_outage = self.loop.doubt_writes
         self.loop.may_decide = lambda: self.is_leader
         self.loop.binder_use = self._binder_use
         if (election := self.election) is not None:

@@ -129,11 +129,15 @@ class SessionLoop:
 
     def start(self) -> None:
         """Hold sessions from now on, after the first change; another process may have written statuses and conditions before."""
+        self._held_back.clear()
+        self._is_running, self._due = True, NEVER
+        self.doubt_writes()
+
+    def doubt_writes(self) -> None:
+        """Go by what objects say of statuses and conditions: what was written may be undone, and nobody reports that."""
         self._statuses.forget()
         self._conditions.clear()
-        self._held_back.clear()
-        self._ask_all()
-        self._is_running, self._due = True, NEVER
+        self._write_again()
 
     def stop(self) -> None:
         """Hold no sessions until the next start."""
