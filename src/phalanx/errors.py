@@ -4,6 +4,7 @@
     ├── ConfigError        a configuration file, profile or option is wrong
     ├── SnapshotError      an object of the cluster cannot be understood
     ├── TraceError         a file or a row of a recorded workload cannot be understood
+    ├── RecordingError     a recording of a scheduler cannot be read or written
     ├── StuckError         everybody waits in virtual time, and nothing is planned that could wake somebody
     ├── SimulationFault    a simulation ran into a fault of ours for which no gang is to blame
     └── ClusterError       the API server refused or did not answer
@@ -50,6 +51,10 @@ class SnapshotError(PhalanxError):
 
 class TraceError(PhalanxError):
     """A file or a row of a recorded workload cannot be understood; the message begins with its place, like "jobs.csv, line 17"."""
+
+
+class RecordingError(PhalanxError):
+    """A recording of a scheduler cannot be read or written."""
 
 
 class StuckError(PhalanxError):

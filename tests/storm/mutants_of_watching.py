@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from phalanx.errors import ClusterError, Gone
+from phalanx.live.app import Live
 from phalanx.live.watching import Watching
 from phalanx.model.kinds import Kind
 from phalanx.model.watch_event import DELETED
@@ -74,6 +75,7 @@ def _older_versions_win(patch: pytest.MonkeyPatch) -> None:
 def _undone_writes(patch: pytest.MonkeyPatch) -> None:
     """What we know from answers to our own writes outlives that the server was set back, if only another kind shows that."""
     patch.setattr(Reflector, "distrust", lambda self: None)
+    patch.setattr(Mirror, "newest", lambda self, kind: 0)
 
 
 @planted("versions of two histories are compared", breaks=STALE, needs=("restore",), is_rare=True)
@@ -120,3 +122,21 @@ def _silent_not_served(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(discovery, "_unanswered", nothing)
     patch.setattr(Mirror, "_put_listed", lambda self, kind, document, *, is_last_word: self.put(kind, document))
+
+
+@planted("answers to own writes prove nothing", breaks=STALE, needs=("restore",), is_rare=True)
+def _answers_prove_nothing(patch: pytest.MonkeyPatch) -> None:
+    """A list that is older than the answer to a write of ours does not show that the server was set back."""
+    patch.setattr(Mirror, "newest", lambda self, kind: 0)
+
+
+@planted("writes are believed after an outage", breaks=("untrue status", "no reason"), needs=("restore",), is_rare=True)
+def _writes_believed(patch: pytest.MonkeyPatch) -> None:
+    """What a server has said yes to is taken for written for good."""
+    connect = Live._connect
+
+    def believing(self: Live) -> None:
+        connect(self)
+        self.watching.on_outage = lambda: None
+
+    patch.setattr(Live, "_connect", believing)

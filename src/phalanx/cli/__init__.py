@@ -38,6 +38,8 @@ ENTRIES_BY_NAME = {
     "try": Entry("phalanx.cli.try_:command", "Decide about a job as if it were submitted now."),
     "eta": Entry("phalanx.cli.eta:command", "Estimate when waiting gangs start."),
     "simulate": Entry("phalanx.cli.simulate:command", "Simulate how gangs run on a cluster, in virtual time."),
+    "record": Entry("phalanx.cli.record:command", "Record what happens in a cluster, whoever schedules it."),
+    "replay": Entry("phalanx.cli.replay:command", "Decide again what a recorded scheduler decided, and compare."),
     "run": Entry("phalanx.cli.run:command", "Schedule the gangs of a Kubernetes cluster."),
     "up": Entry("phalanx.cli.up:command", "Start an embedded cluster on this machine."),
     "apply": Entry("phalanx.cli.apply:command", "Create or update objects from manifests."),

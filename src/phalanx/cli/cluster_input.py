@@ -1,5 +1,6 @@
 """The cluster that a session is held on: from files, from an API server, or from both.
 
+--log DIR                        a recording, at the moment --at TIME; the objects of files are added or replaced
 -f PATH...                       the files, and nothing else
 --context, --server ...          that cluster; only lists are requested, and nothing is changed
 both                             the cluster, with the objects of the files added or replaced
@@ -11,6 +12,9 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from phalanx.cli.connection import Reach, ask
@@ -19,6 +23,7 @@ from phalanx.cli.progress import clear_progress, show_progress
 if TYPE_CHECKING:
     from phalanx.dialects.cluster import ObjectCluster
     from phalanx.model.kinds import Kind
+    from phalanx.recording.moment import ClusterThen
     from phalanx.store.input_files import Intake
     from phalanx.store.kube.client import Client
     from phalanx.store.listed_cluster import ListedCluster
@@ -27,7 +32,9 @@ PATIENCE_SECONDS = 1.0
 """Reading that takes longer is shown on a terminal."""
 
 
-def read_cluster(paths: Sequence[str], reach: Reach, cluster: "ObjectCluster | None" = None, *, is_frugal: bool = True) -> "Intake":
+def read_cluster(
+    paths: Sequence[str], source: "Reach | RecordedSource", cluster: "ObjectCluster | None" = None, *, is_frugal: bool = True
+) -> "Intake":
     """Return everything that was named; objects that cannot be understood are left out of the cluster, and named in it.
 
     What no session needs of live objects is left out, by default.
@@ -35,8 +42,35 @@ def read_cluster(paths: Sequence[str], reach: Reach, cluster: "ObjectCluster | N
     from phalanx.store.input_files import take_in
 
     with _no_garbage():
-        live = list_live(reach, is_frugal=is_frugal) if reach.is_named or not paths else None
+        if isinstance(source, RecordedSource):
+            return take_in(paths, cluster, goes_on=True, live=_recorded(source))
+        live = list_live(source, is_frugal=is_frugal) if source.is_named or not paths else None
         return take_in(paths, cluster, goes_on=True, live=live)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedSource:
+    """A moment of a recording."""
+
+    folder: str
+    at: str | None
+
+
+@cache
+def cluster_then(folder: str, at: str | None) -> "ClusterThen":
+    """Return the cluster of a recording, which is read once; what cannot be read of it is told."""
+    from phalanx.cli import output
+    from phalanx.recording.moment import cluster_at
+
+    return cluster_at(Path(folder), at, tell=output.note)
+
+
+def _recorded(source: RecordedSource) -> "ListedCluster":
+    from phalanx.recording.moment import time_text
+    from phalanx.store.listed_cluster import ListedCluster
+
+    then = cluster_then(source.folder, source.at)
+    return ListedCluster(f"{source.folder} at {time_text(then.now)}", then.now, then.documents)
 
 
 @contextmanager

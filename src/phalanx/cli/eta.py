@@ -54,7 +54,7 @@ RECENT, NONE = "recent", "none"
 @policy_options.config
 @policy_options.profile
 @policy_options.scheduler_names
-@policy_options.now
+@policy_options.moment
 @policy_options.form
 @click.pass_context
 def command(ctx: click.Context, /, reach: Reach, **options: Any) -> None:  # Any: as click read them

@@ -42,7 +42,7 @@ class ExplainOptions(SessionOptions):
 @policy_options.config
 @policy_options.profile
 @policy_options.scheduler_names
-@policy_options.now
+@policy_options.moment
 @click.option("--if", "changes", multiple=True, metavar="CHANGE", help="Explain as if this change were made; may be repeated.")
 @policy_options.search_timeout
 @policy_options.form

@@ -1,7 +1,8 @@
 """The options that commands with a session share: by which rules, for whom and when is scheduled, and how that is shown."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -10,6 +11,7 @@ from phalanx.cli.connection import Reach
 if TYPE_CHECKING:
     from phalanx.session.policy import Policy
 
+AnyCommand = TypeVar("AnyCommand", bound=Callable[..., Any])  # Any: a command, whatever it takes
 PATH = click.Path(allow_dash=True)
 FORMS = ("table", "json", "yaml")
 
@@ -51,10 +53,23 @@ cluster_files = click.option(
     "-f", "--filename", "files", type=PATH, multiple=True, metavar="PATH",
     help="File or directory with the cluster, or - for stdin; may be repeated. A live cluster by default.",
 )  # fmt: skip
-now = click.option(
+_now = click.option(
     "--now", metavar="TIME",
     help="Time of the session, such as 2026-01-01T12:00:00Z; now by default, by the clock of a live cluster.",
 )  # fmt: skip
+_log = click.option(
+    "--log", type=click.Path(file_okay=False), metavar="DIR", help="Take the cluster from this recording, see 'phalanx replay'."
+)  # fmt: skip
+_at = click.option(
+    "--at", metavar="TIME", help="Moment of the recording, such as 2026-01-01T03:12:00Z or 03:12; its end by default."
+)  # fmt: skip
+
+
+def moment(command: AnyCommand) -> AnyCommand:
+    """Add the options that say of which time the cluster is."""
+    return _now(_log(_at(command)))
+
+
 form = click.option(
     "-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Output format."
 )  # fmt: skip
@@ -88,6 +103,10 @@ class SessionOptions:
     """Of schedulers; all that we know if there are none."""
     now: str | None
     """The time of the session; by default now."""
+    log: str | None = None
+    """The folder of a recording, from which the cluster comes."""
+    at: str | None = None
+    """The moment of the recording; by default its end."""
     form: str
 
     @property
@@ -97,13 +116,24 @@ class SessionOptions:
 
     @property
     def policy(self) -> "Policy":
-        """The policy that was asked for."""
+        """The policy that was asked for; by default that of the recording, if the cluster comes from one."""
+        if self.log and not self.config and not self.profile:
+            from phalanx.cli.cluster_input import cluster_then
+            from phalanx.recording.replay import policy_of_config
+
+            return policy_of_config(cluster_then(self.log, self.at).config)
         return asked_policy(self.config, self.profile)
 
     def refuse_clashes(self) -> None:
         """Refuse options that do not go together."""
         refuse_two_policies(self.config, self.profile)
         refuse_stdin_twice(*self.sources)
+        if self.at and not self.log:
+            raise click.UsageError("--at: says a moment of a recording; name the recording with --log DIR")
+        if self.log and (self.reach.is_named or self.now):
+            raise click.UsageError(
+                "--log: the cluster and the time come from the recording; leave out --server, --context and --now"
+            )
 
 
 def asked_policy(config: str | None, profile: str | None) -> "Policy":

@@ -1,21 +1,23 @@
 """`phalanx run`: the scheduler and its controllers on a real cluster."""
 
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from phalanx.cli import policy_options
+from phalanx.cli.record_options import RecordOptions, Subject, config_typed, record_options, recorded
 from phalanx.cli.trace_options import GANG_HELP, LEVELS, refuse_gangs_without_trace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from phalanx.controllers.controller import Controller
     from phalanx.controllers.grouper.settings import DialectName, GrouperSettings
     from phalanx.live.access_review import Reviewer
-    from phalanx.live.app import Setup
+    from phalanx.live.app import Live, Setup
     from phalanx.live.logs import Form
     from phalanx.live.operations import Address
     from phalanx.live.reload import ConfigSource
@@ -94,6 +96,7 @@ DIALECTS = ("kai", "volcano", "coscheduling", "koordinator", "native")
     "--placeholder-image", metavar="IMAGE",
     help="Image of the placeholder pods of YuniKorn applications; a pause image by default.",
 )  # fmt: skip
+@record_options
 @click.option("--pod-events/--no-pod-events", default=True, show_default=True, help="Record an event for every pod that is bound.")
 def command(**options: Any) -> None:  # Any: as click read them
     """Schedule the gangs of a Kubernetes cluster until SIGTERM or Ctrl-C.
@@ -112,8 +115,8 @@ def command(**options: Any) -> None:  # Any: as click read them
     asyncio.run(_run(asked))
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions(RecordOptions):
     """What was typed."""
 
     kubeconfig: str | None
@@ -209,10 +212,31 @@ async def _run(asked: RunOptions) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, is_over.set)
     logger = logger_of("run")
+
+    def report(text: str) -> None:
+        logger.log(logging.WARNING, "%s", text)
+
     with logging_started(asked.verbosity, asked.log_format):
         async with client:
-            live = Live(client, _setup(asked, source), report=lambda text: logger.log(logging.WARNING, "%s", text))
-            await Operations(live, config=source, describe=in_full, traced_gangs=asked.gangs).run(address, is_over)
+            live = Live(client, _setup(asked, source), report=report)
+            operations = Operations(live, config=source, describe=in_full, traced_gangs=asked.gangs)
+            with _recorded(asked, live, source, report):
+                await operations.run(address, is_over)
+
+
+@contextmanager
+def _recorded(asked: RunOptions, live: "Live", source: "ConfigSource | None", report: "Callable[[str], None]") -> "Iterator[None]":
+    """Record inside the block, if that was asked for, also when the configuration changes."""
+    subject = Subject("run", live.cache, live.mirror.everything, lambda: live.clock.now, live.loop)
+    with recorded(asked, subject, config_typed(asked.config, asked.profile, asked.gates), report=report) as recorder:
+        if recorder is not None:
+            live.turned.append(recorder.turn)
+        if recorder is not None and source is not None:
+            follow = recorder.configure
+            source.on_reload.append(
+                lambda outcome: follow(config_typed(asked.config, None, asked.gates)) if outcome.is_applied else None
+            )
+        yield
 
 
 def _config_source(asked: RunOptions) -> "ConfigSource | None":

@@ -42,7 +42,7 @@ GANG_WAITS = 3
 @click.option("--shard", metavar="NAME", help="Schedule this SchedulingShard only; all shards by default.")
 @click.option("--usage", type=PATH, multiple=True, metavar="FILE", help="File with the past usage of queues; may be repeated.")
 @policy_options.scheduler_names
-@policy_options.now
+@policy_options.moment
 @policy_options.form
 @click.option("-v", "verbosity", type=click.Choice(LEVELS), help=VERBOSITY_HELP)
 @click.option("--gang", "gangs", multiple=True, metavar="NAMESPACE/NAME", help=GANG_HELP)
@@ -88,11 +88,11 @@ class ScheduleOptions(SessionOptions):
         """Refuse options that do not go together."""
         single = (
             self.paths, self.reach.is_named, self.config, self.profile, self.gates, self.shard, self.usage, self.names, self.now,
-            self.verbosity, self.gangs,
+            self.verbosity, self.gangs, self.log,
         )  # fmt: skip
         if self.batch and (any(single) or self.form != "table"):
             raise click.UsageError("--batch takes no other option: each request brings its own objects, config and now")
-        if not self.batch and not self.paths and not self.reach.is_named:
+        if not self.batch and not self.paths and not self.reach.is_named and not self.log:
             raise click.UsageError(
                 "nothing to read: name a cluster with --context or --server, files or folders with -f, or stdin with -f -"
             )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import click
 
-from phalanx.cli.cluster_input import read_cluster
+from phalanx.cli.cluster_input import RecordedSource, read_cluster
 from phalanx.cli.grouping import grouped
 from phalanx.cli.policy_options import SessionOptions
 from phalanx.config.schedulers import our_schedulers
@@ -44,7 +44,8 @@ class SessionInput:
 def read_input(asked: SessionOptions, paths: Sequence[str], policy: Policy, *, is_frugal: bool = True) -> SessionInput:
     """Read what was named; see `read_cluster`."""
     at = None if asked.now is None else _typed_time(asked.now)
-    intake = read_cluster(paths, asked.reach, cluster_for(policy, asked.names), is_frugal=is_frugal)
+    source = asked.reach if asked.log is None else RecordedSource(asked.log, asked.at)
+    intake = read_cluster(paths, source, cluster_for(policy, asked.names), is_frugal=is_frugal)
     return input_of(intake, policy, asked.names, intake.now if at is None else at)
 
 

@@ -8,6 +8,7 @@ import click
 
 from phalanx.cli import policy_options
 from phalanx.cli.policy_options import PATH
+from phalanx.cli.record_options import RecordOptions, record_options
 from phalanx.cli.trace_options import GANG_HELP, LEVELS, VERBOSITY_HELP, refuse_gangs_without_trace
 
 EXAMPLES = """\b
@@ -25,6 +26,7 @@ Exit status:
 """
 
 NOT_AS_EXPECTED, INTERRUPTED = 3, 130
+SOLO_PROFILE = "default-scheduler"
 
 
 @click.command(epilog=EXAMPLES)
@@ -50,6 +52,7 @@ NOT_AS_EXPECTED, INTERRUPTED = 3, 130
 @click.option(
     "--report", type=click.Path(dir_okay=False), metavar="FILE", help="Write a self-contained HTML page with charts to this file."
 )
+@record_options
 @policy_options.form
 @click.option("-v", "verbosity", type=click.Choice(LEVELS), help=VERBOSITY_HELP)
 @click.option("--gang", "gangs", multiple=True, metavar="NAMESPACE/NAME", help=GANG_HELP)
@@ -71,8 +74,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click rea
         ctx.exit(NOT_AS_EXPECTED)
 
 
-@dataclass(frozen=True, slots=True)
-class SimulateOptions:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulateOptions(RecordOptions):
     """What was typed."""
 
     paths: tuple[str, ...]
@@ -99,6 +102,10 @@ class SimulateOptions:
             )
         if sum(option is not None for option in (self.config, self.profile, self.compare)) > 1:
             raise click.UsageError("--config, --profile and --compare exclude each other: all say who decides")
+        if self.record and self.compare:
+            raise click.UsageError("--record and --compare exclude each other: a recording holds one simulation")
+        if self.record and self.profile == SOLO_PROFILE:
+            raise click.UsageError(f"--record: {SOLO_PROFILE} schedules no gangs, and only sessions of gangs are recorded")
         refuse_gangs_without_trace(self.gangs, is_traced=self.verbosity is not None)
         policy_options.refuse_stdin_twice(*self.paths, self.config)
         if self.report and not Path(self.report).absolute().parent.is_dir():

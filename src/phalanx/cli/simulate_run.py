@@ -6,7 +6,7 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
@@ -17,7 +17,8 @@ import click
 from phalanx.cli import output
 from phalanx.cli.embedded_objects import served_objects
 from phalanx.cli.progress import clear_progress, show_progress
-from phalanx.cli.simulate import SimulateOptions
+from phalanx.cli.record_options import Subject, config_typed, recorded
+from phalanx.cli.simulate import SOLO_PROFILE, SimulateOptions
 from phalanx.cli.simulate_output import ShownSimulation, ending_text, missing_text, never_started, write_comparison, write_one
 from phalanx.cli.simulate_trace import SimulationTrace
 from phalanx.cli.streams import escaped
@@ -42,7 +43,6 @@ from phalanx.sim.workload import Workload
 from phalanx.sim.world import World
 from phalanx.store.input_files import STDIN, files_of, policy_of_file, read_bytes
 
-SOLO_PROFILE = "default-scheduler"
 FOR_WEEKS: dict[str, Any] = {"removes_finished": True, "settling": 60.0, "parks_up_to": 1800.0, "heartbeat": 600.0}
 """Settings with which weeks of work are simulated: sessions that most likely find nothing to do are rarer."""
 GARBAGE = (100_000, 20, 50)
@@ -84,7 +84,7 @@ def simulate(asked: SimulateOptions) -> SimulationOutcome:
         for name, policy in policies:
             world = _world(given, name, policy)
             trace = SimulationTrace(asked, name, world)
-            with _told(world, name, is_traced=asked.verbosity == LEVELS[-1]):
+            with _recorded(asked, world), _told(world, name, is_traced=asked.verbosity == LEVELS[-1]):
                 shown = _simulated(given, name, world, pace)
             outcome.shown.append(replace(shown, result=trace.in_answer(dict(shown.result))))
             outcome.is_interrupted = pace.is_over
@@ -96,6 +96,11 @@ def simulate(asked: SimulateOptions) -> SimulationOutcome:
         outcome.complaints = [text for item in results for check in given.scenario.expect for text in check.complaints(item)]
     _write(asked, outcome)
     return outcome
+
+
+def _recorded(asked: SimulateOptions, world: World) -> AbstractContextManager[object]:
+    subject = Subject("simulate", world.cache, world.store.everything, lambda: world.now, world.loop)
+    return recorded(asked, subject, config_typed(asked.config, asked.profile, asked.gates), report=output.note, is_patient=True)
 
 
 def _write(asked: SimulateOptions, outcome: SimulationOutcome) -> None:

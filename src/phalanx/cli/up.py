@@ -8,6 +8,7 @@ import click
 
 from phalanx.cli import policy_options
 from phalanx.cli.policy_options import PATH
+from phalanx.cli.record_options import RecordOptions, Subject, config_typed, record_options, recorded
 
 if TYPE_CHECKING:
     from phalanx.session.policy import Policy
@@ -44,6 +45,7 @@ CPU_PER_NODE, MEMORY_PER_NODE = "96", "1024Gi"
     metavar="FILE",
     help="Load the cluster from this file if it exists, and save it there.",
 )
+@record_options
 @click.option("--speed", default="1x", show_default=True, metavar="FACTOR", help="Speed of the cluster's clock, such as 60x.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click read them
@@ -68,8 +70,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click rea
         asyncio.run(_run(asked))
 
 
-@dataclass(frozen=True, slots=True)
-class UpOptions:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpOptions(RecordOptions):
     """What was typed."""
 
     paths: tuple[str, ...]
@@ -119,8 +121,10 @@ async def _run(asked: UpOptions) -> None:
         if first:
             output.note(f"other commands go to {first}, which was there first; to reach this cluster, add --server {address}")
 
+    subject = Subject("up", world.cache, world.store.everything, lambda: world.now, world.loop)
     try:
-        await embedded.run(ServingPlace(LOCALHOST, asked.port, Path(asked.state) if asked.state else None), announce, is_over)
+        with recorded(asked, subject, config_typed(asked.config, asked.profile, asked.gates), report=output.note):
+            await embedded.run(ServingPlace(LOCALHOST, asked.port, Path(asked.state) if asked.state else None), announce, is_over)
     finally:
         for address in addresses:
             take_address_back(address)

@@ -324,10 +324,13 @@ def _role(task: Task) -> str:
 
 
 class _Handler:
-    """How one kind of object is entered and removed."""
+    """How one kind of object is entered and removed, and the structs that are read of it."""
 
-    def __init__(self, put: Callable[[ObjectCluster, Document], None], remove: Callable[[ObjectCluster, Document], None]) -> None:
-        self.put, self.remove = put, remove
+    def __init__(
+        self, put: Callable[[ObjectCluster, Document], None], remove: Callable[[ObjectCluster, Document], None],
+        *structs: type[msgspec.Struct],
+    ) -> None:  # fmt: skip
+        self.put, self.remove, self.structs = put, remove, structs
 
 
 def _convert(document: Document, kind: type[Struct]) -> Struct:
@@ -375,7 +378,7 @@ def _table(table: str, kind: type[Struct], read: Callable[[Struct], Any], *, is_
     def put(cluster: ObjectCluster, document: Document) -> None:
         cluster.put_entry(table, key(document), read(_convert(document, kind)))
 
-    return _Handler(put, lambda cluster, document: cluster.remove_entry(table, key(document)))
+    return _Handler(put, lambda cluster, document: cluster.remove_entry(table, key(document)), kind)
 
 
 def _put_priority(cluster: ObjectCluster, document: Document) -> None:
@@ -391,56 +394,73 @@ def _put_csi_driver(cluster: ObjectCluster, document: Document) -> None:
         cluster.remove_entry("capacity_drivers", read.metadata.name)
 
 
+class _PodShape(schema.Read):
+    """The part of a pod that is read when its class is not known yet."""
+
+    spec: schema.ShapeSpec
+
+
 _CLASSES = ("scheduling.k8s.io", "PriorityClass")
 _HANDLERS: dict[tuple[str, str], _Handler] = {
-    ("", "Pod"): _Handler(ObjectCluster.put_pod, ObjectCluster.remove_pod),
-    ("", "Node"): _Handler(ObjectCluster.put_node, ObjectCluster.remove_node),
-    _CLASSES: _Handler(_put_priority, lambda cluster, document: cluster.state.drop_priority(_name(document))),
+    ("", "Pod"): _Handler(ObjectCluster.put_pod, ObjectCluster.remove_pod, schema.Pod, _PodShape),
+    ("", "Node"): _Handler(ObjectCluster.put_node, ObjectCluster.remove_node, schema.NodeRead),
+    _CLASSES: _Handler(_put_priority, lambda cluster, document: cluster.state.drop_priority(_name(document)), schema.PriorityClass),
     ("scheduling.volcano.sh", "PodGroup"): _Handler(
         lambda cluster, document: cluster.put_group(volcano.gang(_convert(document, VolcanoPodGroup))),
         lambda cluster, document: cluster.remove_group("volcano", document),
+        VolcanoPodGroup,
     ),
     ("scheduling.volcano.sh", "Queue"): _Handler(
         lambda cluster, document: cluster.queues.put("volcano", volcano.queue(_convert(document, VolcanoQueue))),
         lambda cluster, document: cluster.queues.remove("volcano", _name(document)),
+        VolcanoQueue,
     ),
     ("scheduling.run.ai", "PodGroup"): _Handler(
         lambda cluster, document: cluster.put_group(kai.gang(_convert(document, KaiPodGroup))),
         lambda cluster, document: cluster.remove_group("kai", document),
+        KaiPodGroup,
     ),
     ("scheduling.x-k8s.io", "PodGroup"): _Handler(
         lambda cluster, document: cluster.put_group(coscheduling.gang(_convert(document, CoschedulingPodGroup))),
         lambda cluster, document: cluster.remove_group(coscheduling.DIALECT, document),
+        CoschedulingPodGroup,
     ),
     ("scheduling.sigs.k8s.io", "PodGroup"): _Handler(
         lambda cluster, document: cluster.put_group(koordinator.gang(_convert(document, OlderPodGroup))),
         lambda cluster, document: cluster.remove_group(koordinator.DIALECT, document),
+        OlderPodGroup,
     ),
     ("scheduling.k8s.io", "PodGroup"): _Handler(
         lambda cluster, document: cluster.put_group(native.gang(_convert(document, native.NativePodGroupRead))),
         lambda cluster, document: cluster.remove_group("native", document),
+        native.NativePodGroupRead,
     ),
     ("scheduling.run.ai", "Queue"): _Handler(
         lambda cluster, document: cluster.queues.put("kai", kai.queue(_convert(document, KaiQueue))),
         lambda cluster, document: cluster.queues.remove("kai", _name(document)),
+        KaiQueue,
     ),
     ("scheduling.run.ai", "BindRequest"): _Handler(
         lambda cluster, document: cluster.state.put_bind_request(binding.bind_request(_convert(document, KaiBindRequest))),
         lambda cluster, document: cluster.state.drop_bind_request(object_key(document)),
+        KaiBindRequest,
     ),
     ("kai.scheduler", "SchedulingShard"): _table("pool_shards", SchedulingShard, kai_shards.shard),
     ("kai.scheduler", "Topology"): _table("label_trees", Topology, kai.topology),
     ("topology.volcano.sh", "HyperNode"): _Handler(
         lambda cluster, document: cluster.state.put_hypernode(volcano.hypernode(_convert(document, VolcanoHyperNode))),
         lambda cluster, document: cluster.state.drop_hypernode(_name(document)),
+        VolcanoHyperNode,
     ),
     ("nodeinfo.volcano.sh", "Numatopology"): _table("numa_topologies", Numatopology, nodeinfo.numa_topology),
-    ("metrics.k8s.io", "NodeMetrics"): _Handler(ObjectCluster.put_metrics, ObjectCluster.remove_metrics),
+    ("metrics.k8s.io", "NodeMetrics"): _Handler(ObjectCluster.put_metrics, ObjectCluster.remove_metrics, nodeinfo.NodeMetrics),
     ("shard.volcano.sh", "NodeShard"): _table("shards", NodeShard, volcano.shard),
     ("storage.k8s.io", "StorageClass"): _table("storage_classes", storage_schema.StorageClassRead, surroundings.storage_class),
     ("storage.k8s.io", "CSINode"): _table("volume_limits", storage_schema.CsiNode, surroundings.volume_limits),
     ("storage.k8s.io", "CSIDriver"): _Handler(
-        _put_csi_driver, lambda cluster, document: cluster.remove_entry("capacity_drivers", _name(document))
+        _put_csi_driver,
+        lambda cluster, document: cluster.remove_entry("capacity_drivers", _name(document)),
+        storage_schema.CsiDriver,
     ),
     ("storage.k8s.io", "CSIStorageCapacity"): _table(
         "storage_capacities", storage_schema.StorageCapacityRead, surroundings.storage_capacity, is_namespaced=True
@@ -472,3 +492,8 @@ def known_kinds() -> list[str]:
 def kinds_read() -> tuple[Kind, ...]:
     """Return the kinds that are read, in the order of all kinds."""
     return tuple(kind for kind in KINDS if (kind.group, kind.kind) in _HANDLERS)
+
+
+def structs_read() -> dict[tuple[str, str], tuple[type[msgspec.Struct], ...]]:
+    """Return the structs that are read of every kind, by API group and kind."""
+    return {place: tuple(map(reader_of, handler.structs)) for place, handler in _HANDLERS.items()}

@@ -27,7 +27,6 @@ from phalanx.scheduling.gates import GateLoop, GatePlanner
 from phalanx.scheduling.loop import BinderUse, Pace, SessionLoop
 from phalanx.scheduling.pod_conditions import GatedConditions
 from phalanx.scheduling.quarantine_events import QuarantineEvents
-from phalanx.scheduling.unschedulable import UnschedulableGangs
 from phalanx.session.cycle import Profile
 from phalanx.store.api_client import ApiClient
 from phalanx.store.kube.mirror import Mirror, Place
@@ -69,8 +68,7 @@ class Live:
         self.cache = SchedulerCache(ObjectCluster(schedulers=setup.schedulers), report=report)
         self.outbox = Outbox(report=report, may_write=lambda: client.may_write())
         self.port = ApiPort(client, self.outbox, self.mirror, self.clock, instance=setup.identity)
-        unschedulable = UnschedulableGangs(PACE.heartbeat)
-        self.loop = SessionLoop(self.port, self.cache, setup.profile, PACE, report=report, unschedulable=unschedulable)
+        self.loop = SessionLoop(self.port, self.cache, setup.profile, PACE, report=report, longest_rest=PACE.heartbeat)
         planner = GatePlanner(setup.gates, self.mirror.everything)
         self._gates = GateLoop(self.port, planner, gap=BETWEEN_PLANS_SECONDS, report=report)
         self._gated = GatedConditions(self.mirror)
@@ -94,6 +92,7 @@ class Live:
         self.client.heard = self.clock.hear
         self.port.doubted = self.watching.doubt
         self.watching.on_set_back = self._was_set_back.set
+        self.watching.on_outage = self.loop.doubt_writes
         self.loop.may_decide = lambda: self.is_leader
         self.loop.binder_use = self._binder_use
         if (election := self.election) is not None:

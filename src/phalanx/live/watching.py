@@ -32,6 +32,8 @@ BETWEEN_LISTS_SECONDS = 60.0
 """After all watches were lost, everything is listed, but not more often: a network may fail all the time."""
 OUTAGE_SECONDS = 300.0
 """For so long at most one outage cuts watches: a silent one is given up after half of that."""
+NOTICED_SECONDS = 10.0
+"""So long after the beginning of an outage the first watch has noticed it."""
 FRESH_SECONDS = 1.0
 """What was listed so shortly before we begin to lead is not listed again: at the start that is everything."""
 _PLACES = {kind: place for place, kind in enumerate(KINDS)}
@@ -64,6 +66,8 @@ class Watching:
         """Called with the kind and type of every event of a watch."""
         self.on_set_back: Callable[[], None] = lambda: None
         """Called when the server shows an earlier state of a kind than it did before."""
+        self.on_outage: Callable[[], None] = lambda: None
+        """Called when everything is listed because the server may not be what it was."""
         self.longest_pause = LONGEST_PAUSE_SECONDS
         """Between two discoveries, when nothing has changed for a while."""
         self._bell, self._pause = asyncio.Event(), LONGEST_PAUSE_SECONDS
@@ -181,12 +185,15 @@ class Watching:
             self._list_after_outage()
 
     def _list_after_outage(self) -> None:
-        """List everything if all watches were cut: the server may have been restored from a backup, which nothing else tells.
+        """List everything if no watch has survived: the server may have been restored from a backup, which nothing else tells.
 
-        Not all of them notice at once: a watch whose connection is half open is silent for a while and cut then.
+        Not all of them are cut at once: a watch whose connection is half open is silent for a while and cut then, and one that was
+        opened just then is not cut at all.
         """
         loop = asyncio.get_running_loop()
-        is_lost = all(loop.time() - self._lost.get(kind, -inf) < OUTAGE_SECONDS for kind in self._watched())
+        lost = {kind: moment for kind, moment in self._lost.items() if loop.time() - moment < OUTAGE_SECONDS}
+        begun = min(lost.values(), default=inf) - NOTICED_SECONDS
+        is_lost = all(kind in lost or self.reflectors[kind].heard_since >= begun for kind in self._watched())
         if is_lost and self._relist_at <= loop.time():
             self._relist_at = max(self._relist_at + BETWEEN_LISTS_SECONDS, loop.time())
             loop.call_at(self._relist_at, self._list_all)
@@ -199,6 +206,7 @@ class Watching:
         self._lost.clear()
         for kind in self._watched():
             self.reflectors[kind].refresh(now)
+        self.on_outage()
 
     def doubt(self, kind: Kind, namespace: str, name: str, uid: str) -> None:
         """List a kind unless its watch tells soon that an object is not there, as the server has said."""

@@ -9,7 +9,7 @@ falls by itself. Bind requests on their way to the server are assumed in the sam
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.dialects.pods import scheduled_at
@@ -63,6 +63,30 @@ class QuarantinedObject(NamedTuple):
     problem: str
 
 
+class Journal(Protocol):
+    """Is told of every change of a cache, before it is made, so that somebody can make the same changes again."""
+
+    def noticed(self, event: WatchEvent) -> None:
+        """A change was reported."""
+        ...
+
+    def assumed(self, key: TaskKey, pod: "AssumedPod") -> None:
+        """A pod is taken for what it will be."""
+        ...
+
+    def forgotten(self, key: TaskKey, uid: str) -> None:
+        """A pod is taken for what its object says; every pod, if there is no key."""
+        ...
+
+    def request_assumed(self, request: Document) -> None:
+        """A bind request is on its way."""
+        ...
+
+    def request_confirmed(self, request: Document, found: Document | None) -> None:
+        """A bind request was answered."""
+        ...
+
+
 class SchedulerCache:
     """Changes of objects in, snapshots out; assumed pods stand where they were sent."""
 
@@ -71,14 +95,20 @@ class SchedulerCache:
         self._cluster, self._report = cluster, report
         cluster.as_assumed = self._with_assumed
         self._assumed: dict[TaskKey, AssumedPod] = {}
-        self._requests: set[str] = set()
+        self._requests: dict[str, Document] = {}
         """Bind requests that were asked for and not reported yet."""
+        self.journal: Journal | None = None
         self.quarantined: dict[str, QuarantinedObject] = {}
         """Objects that cannot be understood, by kind and name."""
         self.refused: list[Callable[[QuarantinedObject, SnapshotError], None]] = []
         """Called with each of them when it is found, and again when something else is wrong with it."""
         self.terms = 0
         """A number for what gangs wait under: it grows with whatever may help a gang that has not changed itself, but for pods."""
+
+    @property
+    def assumptions(self) -> tuple[dict[TaskKey, AssumedPod], list[Document]]:
+        """The pods that are assumed, and the bind requests."""
+        return dict(self._assumed), list(self._requests.values())
 
     @property
     def cluster(self) -> ObjectCluster:
@@ -93,11 +123,13 @@ class SchedulerCache:
 
     def notice(self, event: WatchEvent) -> Urgency:
         """Enter a change; a broken object is reported once, and the rest goes on."""
+        if self.journal is not None:
+            self.journal.noticed(event)
         if event.kind is POD:
             return self._notice_pod(event)
         self._enter(event)
         if event.kind is BIND_REQUEST:
-            self._requests.discard(object_key(event.object))
+            self._requests.pop(object_key(event.object), None)
         urgency = _urgency(event)
         if urgency is not Urgency.NEVER and _changes_terms(event):
             self.terms += 1
@@ -173,23 +205,32 @@ class SchedulerCache:
 
     def assume(self, task: Task, status: Status, node: str) -> None:
         """Let sessions see a pod as it will be once what was asked for is done."""
-        known = self._cluster.state.task(task.key)
-        assumed = AssumedPod(task.uid, status, node)
+        self.assume_pod(task.key, AssumedPod(task.uid, status, node))
+
+    def assume_pod(self, key: TaskKey, assumed: AssumedPod) -> None:
+        """Do the same for a pod of which only this is known."""
+        known = self._cluster.state.task(key)
+        if self.journal is not None:
+            self.journal.assumed(key, assumed)
         if known is not None and assumed.fits(known):
-            self._assumed[task.key] = assumed
+            self._assumed[key] = assumed
             self._cluster.state.put_task(assumed.applied(known))
 
     def assume_request(self, request: Document) -> None:
         """Let sessions see a bind request that is on its way to the server."""
-        self._requests.add(object_key(request))
+        if self.journal is not None:
+            self.journal.request_assumed(request)
+        self._requests[object_key(request)] = request
         self._cluster.put(request)
 
     def confirm_request(self, request: Document, found: Document | None) -> bool:
         """Let sessions see a bind request as it is now that the server has answered; tell whether that is as assumed."""
+        if self.journal is not None:
+            self.journal.request_confirmed(request, found)
         key = object_key(request)
         if key not in self._requests:
             return True
-        self._requests.discard(key)
+        del self._requests[key]
         if found is None:
             self._cluster.remove(request)
         else:
@@ -198,14 +239,22 @@ class SchedulerCache:
 
     def forget(self, task: Task, document: Document | None) -> None:
         """Let sessions see a pod as it is: what was asked for did not come about."""
-        assumed = self._assumed.get(task.key)
-        if assumed is not None and assumed.uid == task.uid:
-            del self._assumed[task.key]
+        self.forget_pod(task.key, task.uid, document)
+
+    def forget_pod(self, key: TaskKey, uid: str, document: Document | None) -> None:
+        """Do the same for a pod of which only this is known."""
+        if self.journal is not None:
+            self.journal.forgotten(key, uid)
+        assumed = self._assumed.get(key)
+        if assumed is not None and assumed.uid == uid:
+            del self._assumed[key]
             if document is not None:
                 self._cluster.put(document)
 
     def forget_all(self, find: Callable[[TaskKey], Document | None]) -> None:
         """Forget every assumption: let sessions see everything as it is."""
+        if self.journal is not None:
+            self.journal.forgotten(TaskKey(""), "")
         keys, self._assumed = list(self._assumed), {}
         for document in filter(None, map(find, keys)):
             self._cluster.put(document)

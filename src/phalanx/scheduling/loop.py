@@ -10,14 +10,14 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
+from typing import TypeVar
 
 from phalanx.controllers.controller import Patch, RecordEvent
 from phalanx.controllers.objects import controller_of, group_of
-from phalanx.dialects.gates import GangGates
 from phalanx.errors import ClusterError
 from phalanx.explain.gang_status import is_admitted
 from phalanx.model.bounds import SESSION_SECONDS
-from phalanx.model.kinds import POD, split_key
+from phalanx.model.kinds import POD
 from phalanx.model.task import GangKey, TaskKey
 from phalanx.model.task_status import Status
 from phalanx.model.watch_event import WatchEvent
@@ -28,17 +28,16 @@ from phalanx.scheduling.cache import SchedulerCache, Urgency
 from phalanx.scheduling.eviction import Evictor
 from phalanx.scheduling.failures import Failures
 from phalanx.scheduling.pod_conditions import PodConditions
-from phalanx.scheduling.pod_counts import PodCounts
 from phalanx.scheduling.port import ClusterPort, Effort, Report, Timer
-from phalanx.scheduling.shards import decide
+from phalanx.scheduling.sessions import HeldSession, Scope, Sessions
 from phalanx.scheduling.status_writer import StatusWriter
 from phalanx.scheduling.timing import Stopwatch, Times
-from phalanx.scheduling.unschedulable import UnschedulableGangs
-from phalanx.session.cycle import Decider, Profile
+from phalanx.session.cycle import Profile
 from phalanx.session.decision import Decisions, Fault, Outcome
 from phalanx.session.shard_decisions import ShardDecisions, as_one
 from phalanx.state.snapshot import Snapshot
 
+Told = TypeVar("Told")
 NEVER = float("inf")
 BETWEEN_WARNINGS_SECONDS = 60.0
 """One warning of sessions that take too long in so many seconds is enough."""
@@ -82,11 +81,12 @@ class SessionLoop:
 
     def __init__(
         self, port: ClusterPort, cache: SchedulerCache, profile: Profile, pace: Pace, *, report: Report,
-        unschedulable: UnschedulableGangs | None = None,
+        longest_rest: float | None = None,
     ) -> None:  # fmt: skip
-        """`report` is called with sessions that failed, `unschedulable` leaves out gangs for which a session could do nothing."""
+        """`report` is called with sessions that failed; see `Scope` for `longest_rest`."""
         self._port, self._cache, self.profile, self._pace, self._report = port, cache, profile, pace, report
-        self._clock, self._unschedulable = port.clock, unschedulable
+        self._clock, self.scope = port.clock, Scope(pace.wakes_all, pace.arrival, pace.isolates, longest_rest)
+        self.sessions = Sessions(cache, port.view, self.scope)
         self.binding = Binding(port, cache, wake=self._wake_later)
         self.evictor = Evictor(port, cache, wake=self._wake_later)
         self.evictor.settled.append(self._evictions_settled)
@@ -99,12 +99,11 @@ class SessionLoop:
         self._statuses = StatusWriter(port.view, self._failed_in_part)
         self._conditions: dict[str, PodConditions] = {}
         """By shard: each remembers the pods of its own last session, and forgets all others."""
-        self._pod_counts = PodCounts(pace.arrival)
         self._timer: Timer | None = None
         self._due, self._earliest = NEVER, 0.0
         """When the next session is held, and the first moment at which one may be, by the elapsed time."""
         self._is_running = self._is_carrying_out = False
-        self._decider, self._stopwatch = Decider(isolates=pace.isolates), Stopwatch(lambda: self._clock.elapsed)
+        self._stopwatch = Stopwatch(lambda: self._clock.elapsed)
         self.may_decide: Callable[[], bool] = lambda: True
         self.binder_use: Callable[[], BinderUse] = lambda: BinderUse.NOBODY
         self._next_warning = 0.0
@@ -114,6 +113,8 @@ class SessionLoop:
         self.trace_level = 0
         self.traced_gangs: Collection[str] = ()
         """Only steps that concern these gangs are traced; all if there are none."""
+        self.held: list[Callable[[HeldSession], None]] = []
+        """Called with every session as it was decided; whoever listens must not change it."""
         self.decided: list[Callable[[Snapshot, Decisions], None]] = []
         """Called with every session, before it is carried out; with several shards once, with all they decided together."""
         self.timed: list[Callable[[float, float, Times], None]] = []
@@ -128,11 +129,15 @@ class SessionLoop:
 
     def start(self) -> None:
         """Hold sessions from now on, after the first change; another process may have written statuses and conditions before."""
+        self._held_back.clear()
+        self._is_running, self._due = True, NEVER
+        self.doubt_writes()
+
+    def doubt_writes(self) -> None:
+        """Go by what objects say of statuses and conditions: what was written may be undone, and nobody reports that."""
         self._statuses.forget()
         self._conditions.clear()
-        self._held_back.clear()
-        self._ask_all()
-        self._is_running, self._due = True, NEVER
+        self._write_again()
 
     def stop(self) -> None:
         """Hold no sessions until the next start."""
@@ -185,7 +190,7 @@ class SessionLoop:
 
     def _is_idle(self) -> bool:
         """Tell whether no gang could be in the session, where that is known without a snapshot."""
-        is_known = self._pace.rests and self._unschedulable is not None and not self.profile.policy.moves_running
+        is_known = self._pace.rests and self.sessions.unschedulable is not None and not self.profile.policy.moves_running
         return is_known and not self._cache.cluster.state.has_active()
 
     def _postpone(self, earliest: float) -> None:
@@ -199,6 +204,7 @@ class SessionLoop:
     def _note_failure(self, problem: Exception) -> None:
         self._report(f"session {self.count} failed, please report it: {type(problem).__name__}: {problem}")
         self._plan(self._clock.elapsed + self._pace.after_fault)
+        self._ask_all()  # it may have been asked in the session that failed, which nobody remembers
         for listener in self.failed if self.failures.note(problem) else ():
             listener(problem)
         if (reason := self.failures.check()) is not None:
@@ -214,61 +220,51 @@ class SessionLoop:
                 listener(problem)
 
     def _decide(self, begun: float) -> None:
-        whole = self._cache.snapshot(self._clock.now)
-        snapshot = self._without_unschedulable(whole)
-        parts = self._parts(snapshot, begun)
-        changing = [self._take_out(part) for part in parts]
-        if self._leaves_out:
-            self._note_unschedulable(snapshot, parts[0].decisions)
-        for part in parts:
+        session = self._held(begun)
+        for listener in self.held:
+            self._tell(listener, session)
+        for part in session.parts:
             self._hold_back(part.decisions)
-        self._announce(whole, parts)
+        self._announce(session)
         self._is_carrying_out = True
         try:
-            for part, outcomes in zip(parts, changing, strict=True):
+            for part, outcomes in zip(session.parts, session.changing, strict=True):
                 part.decisions.outcomes.extend(outcome for outcome in outcomes if self._waits_for_admission(outcome))
                 self._carry_out(part)
         finally:
             self._is_carrying_out = False
-        self._plan_next(snapshot, parts)
+        self._plan_next(session.snapshot, session.parts)
 
-    # --- gangs that no session can help ------------------------------------------------------------------------------
+    def _held(self, begun: float) -> HeldSession:
+        """Hold a session, and say how long it took."""
+        now, taken = self._clock.now, [begun]
+        catalogue, times = self._stopwatch.begin(self.profile.catalogue) if self.timed else (self.profile.catalogue, Times())
+        session = self.sessions.hold(
+            Profile(self.profile.policy, catalogue), now, asks_all=self._asks_all(now), trace_level=self.trace_level,
+            traced_gangs=self.traced_gangs, begun=lambda: taken.append(self._clock.elapsed),
+        )  # fmt: skip
+        for watcher in self.timed:
+            watcher(self._clock.elapsed - begun, taken[-1] - begun, times)
+        self._warn_of_length(self._clock.elapsed - begun, times)
+        if any(session.changing):
+            self._plan(self._clock.elapsed + self._pace.arrival)
+        again = session.parts[0].decisions.again
+        if again is not None and self.sessions.leaves_out(
+            self.profile
+        ):  # something depends on time, and nobody says for which gang
+            self._ask_all_at = min(self._ask_all_at, again)
+        return session
 
-    @property
-    def _leaves_out(self) -> bool:
-        """Tell whether gangs may be left out: where all are counted, in the shares of queues, each one matters to others."""
-        return self._unschedulable is not None and not self.profile.policy.counts_all_gangs
-
-    def _without_unschedulable(self, snapshot: Snapshot) -> Snapshot:
-        if self._unschedulable is None or not self._leaves_out:
-            return snapshot
+    def _asks_all(self, now: float) -> bool:
+        """Tell whether the next session looks at gangs too that were left out so far."""
         terms = (self._cache.terms, self.profile.policy)
-        if self._pace.wakes_all:
-            self._unschedulable.keep(frozenset(snapshot.active))
-        if self._pace.wakes_all and (terms != self._terms or snapshot.now >= self._ask_all_at):
-            self._unschedulable.forget()
-        self._terms, self._ask_all_at = terms, NEVER
-        return self._unschedulable.without(snapshot)
-
-    def _note_unschedulable(self, snapshot: Snapshot, decisions: Decisions) -> None:
-        assert self._unschedulable is not None, "nobody is left out otherwise"
-        self._unschedulable.note(snapshot, decisions)
-        if decisions.again is not None:  # something depends on time alone, and nobody says for which gang
-            self._ask_all_at = decisions.again
+        is_due = self._pace.wakes_all and (terms != self._terms or now >= self._ask_all_at)
+        self._terms, self._ask_all_at = terms, NEVER if is_due else self._ask_all_at
+        return is_due
 
     def _ask_all(self) -> None:
         """Let the next session look at all gangs: one that is left out has something to say that did not come through."""
         self._ask_all_at = 0.0
-
-    def _parts(self, snapshot: Snapshot, begun: float) -> list[ShardDecisions]:
-        taken = self._clock.elapsed
-        catalogue, times = self._stopwatch.begin(self.profile.catalogue) if self.timed else (self.profile.catalogue, Times())
-        profile = Profile(self.profile.policy, catalogue)
-        parts = decide(snapshot, profile, trace_level=self.trace_level, traced_gangs=self.traced_gangs, run=self._decider.decide)
-        for watcher in self.timed:
-            watcher(self._clock.elapsed - begun, taken - begun, times)
-        self._warn_of_length(self._clock.elapsed - begun, times)
-        return parts
 
     def _warn_of_length(self, seconds: float, times: Times) -> None:
         """Report a session that took too long, with what took longest; the plugins of the next one are measured in any case."""
@@ -280,14 +276,17 @@ class SessionLoop:
             longest = f": {text}" if (text := times.longest()) else ""
             self._report(f"session {self.count} took {seconds:.1f} s, more than {SESSION_SECONDS.most} s{longest}")
 
-    def _announce(self, whole: Snapshot, parts: list[ShardDecisions]) -> None:
-        snapshot, decisions = as_one(whole, parts)
+    def _announce(self, session: HeldSession) -> None:
+        snapshot, decisions = as_one(session.whole, session.parts)
         self._report_faults(decisions)
         for listener in self.decided:
-            try:
-                listener(snapshot, decisions)
-            except Exception as problem:  # what is decided is carried out all the same
-                self._failed_in_part(problem)
+            self._tell(partial(listener, snapshot), decisions)
+
+    def _tell(self, listener: Callable[[Told], None], what: Told) -> None:
+        try:
+            listener(what)
+        except Exception as problem:  # what is decided is carried out all the same
+            self._failed_in_part(problem)
 
     def _report_faults(self, decisions: Decisions) -> None:
         """Report gangs on which sessions fail, each once for as long as they do."""
@@ -297,19 +296,6 @@ class SessionLoop:
         self._faults = decisions.faults
 
     # --- whom it concerns --------------------------------------------------------------------------------------------
-
-    def _take_out(self, part: ShardDecisions) -> list[Outcome]:
-        """Say nothing of gangs that others look after, nor of those whose pods come or go just now; the latter are returned."""
-        if not self._cache.cluster.schedulers and not self._pace.arrival:
-            return []
-        ours = [outcome for outcome in part.decisions.outcomes if not self._is_theirs(outcome)]
-        self._pod_counts.keep(part.snapshot.gangs)
-        changing = [outcome for outcome in ours if self._pod_counts.is_changing(outcome)]
-        left_out = set(map(id, changing))
-        part.decisions.outcomes = [outcome for outcome in ours if id(outcome) not in left_out] if changing else ours
-        if changing:
-            self._plan(self._clock.elapsed + self._pace.arrival)
-        return changing
 
     def _hold_back(self, decisions: Decisions) -> None:
         """Bind nobody as long as those who are to go for it may stay: the limits of its queue would not hold then."""
@@ -326,17 +312,6 @@ class SessionLoop:
         if preemptor in self._held_back:
             self._held_back.discard(preemptor)
             self.wake(Urgency.SOON)
-
-    def _is_theirs(self, outcome: Outcome) -> bool:
-        """Tell whether another scheduler looks after a gang and writes its status: no pod is ours, or came to our gate."""
-        ours = self._cache.cluster.schedulers
-        if not ours:
-            return False
-        tasks = [state.task for state in outcome.state.tasks]
-        if not tasks or any(task.scheduler in ours for task in tasks):
-            return False
-        pod = self._port.view.find(POD, *split_key(tasks[0].key))
-        return pod is not None and not GangGates(self.profile.policy.flags.gates).concern(pod)
 
     def _waits_for_admission(self, outcome: Outcome) -> bool:
         """Tell whether a gang without pods is admitted at once: somebody who makes them owns the group.
@@ -418,6 +393,8 @@ class SessionLoop:
                 self._plan_retry(now)
             else:
                 self._plan(elapsed + min(self._pace.heartbeat, shortest_wait(decisions), self._next_question(now)))
+        if self._pace.wakes_all and self._ask_all_at < NEVER:  # a session in between may know nothing of it
+            self._plan(elapsed + max(self._ask_all_at - now, self._pace.gap))
 
     def _is_awaited(self, snapshot: Snapshot, decisions: Decisions) -> bool:
         """Tell whether somebody waits, or runs and may have to go elsewhere as time passes."""
@@ -428,11 +405,12 @@ class SessionLoop:
 
     def _next_question(self, now: float) -> float:
         """Return after how many seconds a gang that is left out wants to be asked again."""
-        moment = self._unschedulable.next_time() if self._leaves_out and self._unschedulable is not None else None
+        resting = self.sessions.unschedulable
+        moment = resting.next_time() if resting is not None and self.sessions.leaves_out(self.profile) else None
         return NEVER if moment is None else max(moment - now, self._pace.later)
 
     def _plan_retry(self, now: float) -> None:
-        moment = self._unschedulable.next_time() if self._unschedulable is not None else None
+        moment = self.sessions.unschedulable.next_time() if self.sessions.unschedulable is not None else None
         if moment is not None:
             self._plan(self._clock.elapsed + max(moment - now, self._pace.heartbeat))
 

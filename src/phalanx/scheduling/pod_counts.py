@@ -34,3 +34,11 @@ class PodCounts:
     def keep(self, gangs: Container[GangKey]) -> None:
         """Forget gangs that are gone."""
         self._counts = {key: entry for key, entry in self._counts.items() if key in gangs}
+
+    def remembered(self) -> list[tuple[str, int, float]]:
+        """Return gangs that lack pods, how many they have, and since when."""
+        return [(key, count, since) for key, (count, since) in self._counts.items()]
+
+    def remember(self, counts: list[tuple[str, int, float]]) -> None:
+        """Go on with what was remembered before."""
+        self._counts = {GangKey(key): (count, since) for key, count, since in counts}

@@ -95,9 +95,26 @@ class UnschedulableGangs:
         """Forget all others: nobody asks for those that are gone."""
         self._waiting = {key: entry for key, entry in self._waiting.items() if key in gangs}
 
+    def remembered(self, snapshot: Snapshot) -> list[tuple[str, float, float]]:
+        """Return the gangs that are left out, until when and how long, except those that have changed and are asked in any case."""
+        return [(key, entry.until, entry.wait) for key, entry in self._waiting.items() if entry.is_same(snapshot)]
+
+    def remember(self, snapshot: Snapshot, resting: list[tuple[str, float, float]]) -> None:
+        """Go on with what was remembered before."""
+        for name, until, wait in resting:
+            key = GangKey(name)
+            if key in snapshot.gangs:
+                self._waiting[key] = _left_out(snapshot, key, until, wait)
+
     def next_time(self) -> float | None:
         """Return when the next gang wants to be asked."""
         return min((entry.until for entry in self._waiting.values()), default=None)
+
+
+def _left_out(snapshot: Snapshot, key: GangKey, until: float, wait: float) -> WaitingGang:
+    members = snapshot.members_of(key)
+    state = GangState(snapshot.gangs[key], ((task, -1) for task in members.values()))
+    return WaitingGang(state.declared, members, _needs(state), _line(state), until, wait)
 
 
 def _asks(gang: Gang) -> tuple[object, ...]:

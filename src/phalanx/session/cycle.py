@@ -105,14 +105,12 @@ class _Settled:
 
 
 class Decider:
-    """Runs cycles one after the other, and spares those that would decide nothing, or nothing else than the last one.
-
-    Whether a plugin holds gangs to their minima is known from the first cycle.
-    """
+    """Runs cycles one after the other, and spares those that would decide nothing, or nothing else than the last one."""
 
     def __init__(self, *, isolates: bool = True) -> None:
         """Start before the first cycle; one that `isolates` leaves out gangs on which a cycle fails."""
-        self._is_guarded: bool | None = None
+        self.is_guarded: bool | None = None
+        """A plugin holds gangs to their minima; None before the first cycle."""
         self._isolates = isolates
         self._isolations: dict[str | None, Isolation] = {}
         """By node pool: several shards share the cluster, and each sees its own gangs."""
@@ -122,7 +120,7 @@ class Decider:
         self, snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, trace_level: int = 0, traced_gangs: Collection[str] = ()
     ) -> Decisions:
         """Decide what to do with the snapshot."""
-        quiet = None if self._is_guarded is None else quiet_cycle(snapshot, policy, is_guarded=self._is_guarded)
+        quiet = None if self.is_guarded is None else quiet_cycle(snapshot, policy, is_guarded=self.is_guarded)
         if quiet is not None:
             return quiet
         last = self._settled.get(policy.node_pool) if not trace_level else None
@@ -131,7 +129,7 @@ class Decider:
         run = partial(run_cycle, policy=policy, catalogue=catalogue, trace_level=trace_level, traced_gangs=traced_gangs)
         isolation = self._isolations.setdefault(policy.node_pool, Isolation())
         decisions = _isolated(isolation, snapshot, policy, run) if self._isolates else run(snapshot)
-        self._is_guarded = decisions.is_guarded
+        self.is_guarded = decisions.is_guarded
         self._settled.pop(policy.node_pool, None)
         if decisions.is_settled:  # its lists are changed by whoever carries it out
             self._settled[policy.node_pool] = _Settled(snapshot, policy, decisions.at(snapshot.now))

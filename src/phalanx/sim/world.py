@@ -33,7 +33,6 @@ from phalanx.scheduling.gates import GateLoop, GatePlanner
 from phalanx.scheduling.loop import BinderUse, Pace, SessionLoop
 from phalanx.scheduling.quarantine_events import QuarantineEvents
 from phalanx.scheduling.shards import decide
-from phalanx.scheduling.unschedulable import UnschedulableGangs
 from phalanx.session.cycle import Profile, run_cycle, run_isolated
 from phalanx.session.decision import Decisions, Eviction
 from phalanx.session.shard_decisions import as_one
@@ -132,7 +131,7 @@ class World:
         is_unschedulable_kept = self.settings.parks_up_to > 0 and not profile.policy.counts_all_gangs
         self.loop = SessionLoop(
             self.port, self.cache, profile, pace, report=self.problems.append,
-            unschedulable=UnschedulableGangs(self.settings.parks_up_to) if is_unschedulable_kept else None,
+            longest_rest=self.settings.parks_up_to if is_unschedulable_kept else None,
         )  # fmt: skip
         self.loop.binder_use = lambda: BinderUse.EVERYBODY if self.settings.has_binder else BinderUse.NOBODY
         self.gates: GateLoop | None = None

@@ -75,6 +75,10 @@ class Mirror:
         """Return how many objects of a kind there are."""
         return len(self._objects.get(kind, ()))
 
+    def newest(self, kind: Kind) -> int:
+        """Return the highest version of an object of a kind; 0 if there is none."""
+        return max(map(_version, self._objects.get(kind, {}).values()), default=0)
+
     # --- changes -----------------------------------------------------------------------------------------------------
 
     def put(self, kind: Kind, document: dict[str, Any]) -> None:

@@ -90,6 +90,8 @@ class Reflector:
         self._listed_at, self._wanted_since = float("-inf"), float("-inf")
         """When the latest successful list was requested, and since when a newer one is wanted."""
         self._listening: asyncio.Timeout | None = None
+        self.heard_since = float("-inf")
+        """When the watch that is open was first answered."""
 
     async def run(self) -> None:
         """Follow until cancelled."""
@@ -186,6 +188,7 @@ class Reflector:
 
     async def _list(self) -> None:
         begun = asyncio.get_running_loop().time()  # not after the answer: a list need not show what happened while it was under way
+        self._newest = max(self._newest, self._mirror.newest(self.kind))  # also what answers to our own writes have shown
         listing = await self._client.list(self.kind, self._namespace, fields=self._fields)
         self._mirror.hidden.discard(self.kind)
         was_set_back = self._replace(listing, is_void=self._is_distrusted and begun >= self._wanted_since)
@@ -217,7 +220,9 @@ class Reflector:
         watch = self._client.changes(self.kind, self._namespace, since=self._version, seconds=seconds, fields=self._fields)
         try:
             async with asyncio.timeout(None) as self._listening, aclosing(watch) as batches:
+                self.heard_since = float("inf")
                 async for changes in batches:
+                    self.heard_since = min(self.heard_since, clock())
                     self._note_contact()
                     for change in changes:
                         self._on_change(change)

@@ -1,0 +1,12 @@
+"""The flight recorder: what the scheduler heard and decided, written down as it happens, and read again later.
+
+A cycle is pure, so a recording of what it was given is a recording of everything: whoever feeds the same changes in the same order
+to the same code gets the same decisions, and can stop, ask and try something else at any moment.
+
+    recorder.py         listens to a scheduler and hands entries to
+    log_writer.py       the one thread that writes them, with
+    entries.py          what is written, and
+    segments.py         how: segments of checksummed, compressed blocks
+    replay.py           feeds a recording to sessions again and compares what they decide
+    moment.py           the objects of a cluster as they were at a moment of a recording
+"""

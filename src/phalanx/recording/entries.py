@@ -1,0 +1,154 @@
+"""What a recording is made of, one struct for each kind of entry; each is an array with its letter first.
+
+A segment begins with a `Header` and a `Checkpoint`, so that it can be read without those before it. Then come changes in the order
+in which the scheduler heard of them, and sessions with what they decided.
+"""
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+FORMAT = 1
+
+
+class Entry(Struct, array_like=True, frozen=True):
+    """One line of a recording."""
+
+
+class Header(Entry, tag="H", frozen=True):
+    """Who wrote a segment, and under which rules it decided."""
+
+    format: int
+    version: str
+    """Of the program."""
+    process: str
+    """A name for one life of one process: what another one wrote does not go on where this one ended."""
+    source: str
+    """The command: run, up, simulate or record."""
+    segment: int
+    now: float
+    schedulers: list[str]
+    scope: dict[str, Any]  # Any: the fields of Scope
+    config: "Config"
+
+
+class Config(Entry, tag="C", frozen=True):
+    """The configuration in force from here on."""
+
+    profile: str
+    """The name of a built-in profile; empty if there is a text."""
+    text: str
+    gates: list[str] = []
+
+
+class Checkpoint(Entry, tag="K", frozen=True):
+    """The cluster as it is known here follows: objects, what is assumed of them, and at last `Carried`."""
+
+    now: float
+
+
+class Carried(Entry, tag="M", frozen=True):
+    """What sessions carry over to the next one; a checkpoint ends with it."""
+
+    resting: list[tuple[str, float, float]]
+    """Gangs that sessions leave out, until when, and how long that is."""
+    pod_counts: list[tuple[str, int, float]]
+    """Gangs that lack pods, how many they have, and since when."""
+    is_guarded: bool | None
+    """A plugin holds gangs to their minima; None before the first session."""
+
+
+class Moment(Entry, tag="t", frozen=True):
+    """What follows was heard at this time, in seconds since 1970."""
+
+    now: float
+
+
+class Put(Entry, tag="+", frozen=True):
+    """An object came or changed."""
+
+    object: dict[str, Any]  # Any: as JSON has it
+
+
+class Gone(Entry, tag="-", frozen=True):
+    """An object went."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+
+
+class Assumed(Entry, tag="a", frozen=True):
+    """A pod is taken for what it will be once what was asked for is done."""
+
+    key: str
+    uid: str
+    status: str
+    node: str
+
+
+class Forgotten(Entry, tag="f", frozen=True):
+    """A pod is taken for what its object says; all of them if there is no key."""
+
+    key: str = ""
+    uid: str = ""
+
+
+class RequestAssumed(Entry, tag="q", frozen=True):
+    """A bind request is on its way."""
+
+    object: dict[str, Any]  # Any: as JSON has it
+
+
+class RequestConfirmed(Entry, tag="Q", frozen=True):
+    """A bind request was answered: this is there now, or nothing."""
+
+    object: dict[str, Any]  # Any: as JSON has it
+    found: dict[str, Any] | None
+
+
+class Decided(Entry, tag="s", frozen=True):
+    """A session was held and decided this."""
+
+    now: float
+    asks_all: bool
+    decisions: dict[str, Any]  # Any: see decision_record.py
+
+
+class Answered(Entry, tag="x", frozen=True):
+    """Another process was asked something during the next session, and answered so."""
+
+    verb: str
+    question: bytes
+    """A digest of what it was asked."""
+    answer: dict[str, Any]  # Any: the fields of an Answer
+
+
+class CarriedOut(Entry, tag="w", frozen=True):
+    """What became of a decision: bound, refused, evicted, not-evicted or rolled-back."""
+
+    what: str
+    pod: str
+    detail: str
+
+
+class Dropped(Entry, tag="d", frozen=True):
+    """So many entries were not written, because the writer could not keep up; a new segment follows."""
+
+    count: int
+
+
+class Ended(Entry, tag="E", frozen=True):
+    """The process ended, and knew it."""
+
+    now: float
+
+
+AnyEntry = (
+    Header | Config | Checkpoint | Carried | Moment | Put | Gone | Assumed | Forgotten | RequestAssumed | RequestConfirmed
+    | Decided | Answered | CarriedOut | Dropped | Ended
+)  # fmt: skip
+ENCODER = msgspec.msgpack.Encoder()
+DECODER = msgspec.msgpack.Decoder(AnyEntry)

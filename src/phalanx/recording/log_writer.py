@@ -1,0 +1,179 @@
+"""The thread that writes a recording. Whoever records only appends to a queue: no session waits for a disk.
+
+A recording is bounded in size and age: the oldest segments are removed. It is bounded in memory too: when the thread cannot keep
+up, entries are dropped, which is counted and said in the log; then everything up to the next checkpoint is dropped as well, because
+what follows a gap means nothing without one. The same happens after an error of the disk, such as a full one: it is reported once,
+and tried again after a while.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from phalanx.errors import RecordingError
+from phalanx.recording.entries import AnyEntry, Dropped
+from phalanx.recording.segments import SegmentWriter, number_of, segment_paths
+
+BETWEEN_BLOCKS_SECONDS = 0.5
+AFTER_ERROR_SECONDS = 30.0
+BLOCK_BYTES = 1 << 20
+BREATH_EVERY, BREATH_SECONDS = 500, 0.0005
+"""After so many entries the thread sleeps for a moment: a checkpoint of a large cluster must not hold sessions up."""
+LAST_WORDS_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much of a recording is kept."""
+
+    total_bytes: int = 1 << 30
+    age_seconds: float = 7 * 86_400.0
+    segment_bytes: int = 64 << 20
+    segment_seconds: float = 3_600.0
+    queued: int = 200_000
+    """So many entries may wait for the writer."""
+
+
+Item = Callable[[], Iterable[AnyEntry]]
+"""Makes entries of what was heard, in the thread of the writer."""
+
+
+class LogWriter:
+    """Writes items one after the other into the segments of a folder."""
+
+    def __init__(self, folder: Path, bounds: Bounds, *, report: Callable[[str], None], is_patient: bool = False) -> None:
+        """Take the folder; the first item that is written must be a checkpoint. `report` is called from the thread.
+
+        Whoever is patient waits for the thread where too many items are queued: in virtual time nobody minds.
+        """
+        self._folder, self._bounds, self._report, self._is_patient = folder, bounds, report, is_patient
+        self._number = self._last_number()
+        self._queue: deque[tuple[bool, Item]] = deque()
+        self._segment: SegmentWriter | None = None
+        self._begun = 0.0
+        self.wants_checkpoint = True
+        """Somebody should begin a new segment with a checkpoint; everything else may be dropped until then."""
+        self.dropped = 0
+        """How many items were not written so far."""
+        self._unsaid = 0
+        self._failed_at: float | None = None
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="recorder", daemon=True)
+        self._thread.start()
+
+    def _last_number(self) -> int:
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            return max(map(number_of, segment_paths(self._folder)), default=0)
+        except OSError as problem:
+            raise RecordingError(
+                f"{self._folder}: cannot be written: {problem.strerror}; name another folder with --record"
+            ) from problem
+
+    # --- from the scheduler ------------------------------------------------------------------------------------------
+
+    def add(self, item: Item) -> None:
+        """Let an item be written; it is dropped where too many wait, or where something was dropped since the last checkpoint."""
+        while self._is_patient and len(self._queue) >= self._bounds.queued and self._failed_at is None:
+            time.sleep(BREATH_SECONDS)
+        if len(self._queue) < self._bounds.queued and not self._unsaid:
+            self._queue.append((False, item))
+            return
+        self.dropped += 1
+        self._unsaid += 1
+        self.wants_checkpoint = True
+
+    def add_checkpoint(self, item: Item) -> None:
+        """Begin a new segment with an item that needs nothing of what came before."""
+        count, self._unsaid, self.wants_checkpoint = self._unsaid, 0, False
+        if count:
+            self._queue.append((False, lambda: [Dropped(count)]))
+        self._queue.append((True, item))
+
+    def close(self) -> None:
+        """Write what waits, and end the thread."""
+        self._is_over.set()
+        self._thread.join(LAST_WORDS_SECONDS)
+
+    # --- the thread --------------------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        is_last = False
+        while not is_last:
+            is_last = self._is_over.wait(BETWEEN_BLOCKS_SECONDS)
+            try:
+                self._write_all()
+            except Exception as problem:  # a full disk, a folder that is gone: sessions go on, and so does recording, later
+                self._fail(problem)
+        if self._segment is not None:
+            self._guarded(self._segment.close)
+
+    def _write_all(self) -> None:
+        if self._failed_at is not None and time.monotonic() < self._failed_at + AFTER_ERROR_SECONDS:
+            return
+        count = 0
+        while self._queue:
+            is_checkpoint, item = self._queue.popleft()
+            if is_checkpoint:
+                self._begin_segment()
+            if self._segment is None:
+                continue  # before the first checkpoint, or after an error
+            for entry in item():
+                self._add(self._segment, entry)
+                count += 1
+                if count % BREATH_EVERY == 0:
+                    time.sleep(BREATH_SECONDS)
+        if self._segment is not None:
+            self._segment.flush()
+            self._look_at_size(self._segment)
+
+    def _add(self, segment: SegmentWriter, entry: AnyEntry) -> None:
+        segment.add(entry)
+        if segment.pending_bytes >= BLOCK_BYTES:
+            segment.flush()
+
+    def _look_at_size(self, segment: SegmentWriter) -> None:
+        age = time.monotonic() - self._begun
+        if segment.size >= self._bounds.segment_bytes or age >= self._bounds.segment_seconds:
+            self.wants_checkpoint = True
+
+    def _begin_segment(self) -> None:
+        last, self._segment = self._segment, None
+        if last is not None:
+            last.close()
+        self._remove_old()
+        self._number += 1
+        self._segment, self._begun, self._failed_at = SegmentWriter(self._folder, self._number), time.monotonic(), None
+
+    def _remove_old(self) -> None:
+        """Remove what is too old or too much, so that the next segment has its room."""
+        now, paths = time.time(), segment_paths(self._folder)
+        sizes = {path: path.stat() for path in paths}
+        total = sum(found.st_size for found in sizes.values()) + self._bounds.segment_bytes
+        for path in paths:
+            is_old = now - sizes[path].st_mtime > self._bounds.age_seconds
+            if not is_old and total <= self._bounds.total_bytes:
+                break
+            path.unlink(missing_ok=True)
+            total -= sizes[path].st_size
+
+    def _fail(self, problem: Exception) -> None:
+        if self._failed_at is None:
+            text = problem.strerror if isinstance(problem, OSError) and problem.strerror else f"{type(problem).__name__}: {problem}"
+            self._report(f"the recording in {self._folder} is interrupted: {text}; tried again in {AFTER_ERROR_SECONDS:g} s")
+        self._failed_at = time.monotonic()
+        self.dropped += len(self._queue)
+        self._queue.clear()
+        last, self._segment = self._segment, None
+        if last is not None:
+            self._guarded(last.close)
+        self._unsaid, self.wants_checkpoint = max(self._unsaid, 1), True
+
+    def _guarded(self, action: Callable[[], None]) -> None:
+        try:
+            action()
+        except OSError as problem:
+            self._report(f"the end of the recording in {self._folder} was not written: {problem.strerror}")

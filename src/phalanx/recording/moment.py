@@ -1,0 +1,87 @@
+"""The cluster of a recording at a moment: its objects as they were heard by then, and the configuration that was in force."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from phalanx.dialects.field_values import seconds
+from phalanx.errors import RecordingError, SnapshotError
+from phalanx.recording.entries import Checkpoint, Config, Decided, Ended, Header, Moment
+from phalanx.recording.reading import Recording
+from phalanx.recording.replay import RecordedCluster
+
+CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?")
+EXAMPLES = "write for example 2026-01-01T03:12:00Z, or 03:12 for the last time that it was so late, in UTC"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterThen:
+    """A cluster as it was."""
+
+    now: float
+    documents: list[dict[str, Any]]  # Any: as JSON has it
+    config: Config
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """From when to when there is a recording, in seconds since 1970."""
+
+    begun: float
+    ended: float
+
+    def moment(self, text: str) -> float:
+        """Return the moment that somebody means."""
+        found = self._by_clock(match) if (match := CLOCK.fullmatch(text.strip())) else self._by_date(text)
+        if not self.begun <= found <= self.ended:
+            raise RecordingError(f"--at {text}: {time_text(found)} is not in the recording, which is from {self}")
+        return found
+
+    def _by_clock(self, match: re.Match[str]) -> float:
+        last = datetime.fromtimestamp(self.ended, UTC)
+        found = last.replace(hour=int(match[1]), minute=int(match[2]), second=int(match[3] or 0), microsecond=0)
+        return (found if found <= last else found - timedelta(days=1)).timestamp()
+
+    def _by_date(self, text: str) -> float:
+        try:
+            return seconds(text, where="--at")
+        except SnapshotError:
+            raise RecordingError(f"--at {text}: no time that can be understood; {EXAMPLES}") from None
+
+    def __str__(self) -> str:
+        return f"{time_text(self.begun)} to {time_text(self.ended)}"
+
+
+def time_text(moment: float) -> str:
+    """Return a moment as objects say it."""
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def span_of(recording: Recording) -> Span:
+    """Return from when to when a recording is; only its last segment is read to its end."""
+    headers = recording.headers()
+    if not headers:
+        raise RecordingError(f"{recording.paths[0].parent}: no segment can be read")
+    ended = headers[0][1].now
+    for _, entry in recording.entries(since=headers[-1][1].now):
+        if isinstance(entry, Header | Moment | Decided | Ended):
+            ended = max(ended, entry.now)
+    return Span(headers[0][1].now, ended)
+
+
+def cluster_at(folder: Path, text: str | None, *, tell: Callable[[str], None]) -> ClusterThen:
+    """Return the cluster of a recording at a moment; at its end without one."""
+    recording = Recording(folder, tell=tell)
+    span = span_of(Recording(folder, tell=lambda text: None))
+    moment = span.ended if text is None else span.moment(text)
+    cluster, config = RecordedCluster(), Config("", "")
+    for _, entry in recording.entries(since=moment):
+        if isinstance(entry, Header | Moment | Decided | Checkpoint) and entry.now > moment:
+            break
+        if isinstance(entry, Header | Config):
+            config = entry.config if isinstance(entry, Header) else entry
+        cluster.enter(entry)
+    return ClusterThen(moment, [dict(item) for item in cluster.mirror.everything()], config)

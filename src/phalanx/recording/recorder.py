@@ -1,0 +1,176 @@
+"""Listens to a scheduler, and lets everything be written down that its decisions depend on, and what they were.
+
+On the side of the scheduler this costs one append per change: what is kept of an object, and how it is encoded, is found out in the
+thread of the writer. Objects are never changed once the scheduler has heard of them, so they may be looked at later.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from uuid import uuid4
+
+from phalanx import __version__
+from phalanx.dialects.recorded_fields import is_recorded, recorded
+from phalanx.errors import ClusterError
+from phalanx.model.kinds import Document
+from phalanx.model.task import Task, TaskKey
+from phalanx.model.watch_event import DELETED, WatchEvent
+from phalanx.recording import entries
+from phalanx.recording.decision_record import DecisionRecords, Sealed, sealed
+from phalanx.recording.entries import AnyEntry, Config
+from phalanx.recording.log_writer import LogWriter
+from phalanx.scheduling.cache import AssumedPod, SchedulerCache
+from phalanx.scheduling.loop import SessionLoop
+from phalanx.scheduling.sessions import HeldSession, Remembered, Scope
+from phalanx.session.decision import Eviction
+
+TIME_STEP_SECONDS = 0.1
+"""Changes that are heard within so long of each other have one time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What is recorded: a cache and the objects behind it, heard at the times of a clock."""
+
+    source: str
+    cache: SchedulerCache
+    objects: Callable[[], Iterable[Document]]
+    now: Callable[[], float]
+
+
+class Recorder:
+    """Writes down what a scheduler hears and decides."""
+
+    def __init__(self, what: Recorded, writer: LogWriter, config: Config, scope: Scope | None = None) -> None:
+        """Begin with the first `turn`."""
+        self._what, self._writer, self._config, self._scope = what, writer, config, scope or Scope()
+        self._process = uuid4().hex
+        self._segment = 0
+        self._remembered: Callable[[float], Remembered] = lambda now: Remembered()
+        self._records = DecisionRecords()
+        self._last = 0.0
+        what.cache.journal = self
+
+    def follow(self, loop: SessionLoop) -> None:
+        """Record the sessions of a loop too, and what becomes of them."""
+        self._scope, self._remembered = loop.scope, loop.sessions.remembered
+        loop.held.append(self._held)
+        loop.binding.bound.append(self._bound)
+        loop.binding.refused.append(self._refused)
+        loop.binding.rolled_back.append(lambda task, text: self._carried_out("rolled-back", task, text))
+        loop.evictor.evicted.append(self._evicted)
+        loop.evictor.refused.append(self._not_evicted)
+
+    def configure(self, config: Config) -> None:
+        """Record that another configuration is in force from now on."""
+        self._config = config
+        self._writer.add(lambda: [config])
+
+    def turn(self) -> None:
+        """Begin a new segment if it is time for one."""
+        if self._writer.wants_checkpoint:
+            self._check()
+
+    def close(self) -> None:
+        """Write everything, and end."""
+        now = self._what.now()
+        self._what.cache.journal = None
+        self._writer.add(lambda: [entries.Ended(now)])
+        self._writer.close()
+
+    # --- checkpoints -------------------------------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        now, objects = self._what.now(), list(self._what.objects())
+        assumed, requests = self._what.cache.assumptions
+        remembered = self._remembered(now)
+        self._segment += 1
+        header = self._header(now)
+        self._writer.add_checkpoint(lambda: self._checkpoint(header, objects, assumed, requests, remembered))
+
+    def _header(self, now: float) -> entries.Header:
+        schedulers = sorted(self._what.cache.cluster.schedulers)
+        return entries.Header(
+            entries.FORMAT, __version__, self._process, self._what.source, self._segment, now, schedulers, asdict(self._scope),
+            self._config,
+        )  # fmt: skip
+
+    def _checkpoint(
+        self, header: entries.Header, objects: list[Document], assumed: dict[TaskKey, AssumedPod], requests: list[Document],
+        remembered: Remembered,
+    ) -> Iterator[AnyEntry]:  # fmt: skip
+        self._records.forget()
+        self._last = header.now
+        yield header
+        yield entries.Checkpoint(header.now)
+        yield from (entries.Put(dict(found)) for item in objects if (found := recorded(item)) is not None)
+        yield from (entries.RequestAssumed(dict(item)) for item in requests)
+        yield from (_assumed(key, pod) for key, pod in assumed.items())
+        yield entries.Carried(remembered.resting, remembered.pod_counts, remembered.is_guarded)
+
+    # --- what the cache hears ----------------------------------------------------------------------------------------
+
+    def noticed(self, event: WatchEvent) -> None:
+        """A change was reported."""
+        if is_recorded(event.kind.group, event.kind.kind):
+            now = self._what.now()
+            self._writer.add(lambda: self._change(now, event))
+
+    def _change(self, now: float, event: WatchEvent) -> Iterator[AnyEntry]:
+        yield from self._time(now)
+        if event.type == DELETED:
+            meta = event.object["metadata"]
+            kind = event.kind
+            yield entries.Gone(kind.api_version, kind.kind, meta.get("namespace", ""), meta["name"])
+        elif (found := recorded(event.object)) is not None:
+            yield entries.Put(dict(found))
+
+    def _time(self, now: float) -> Iterator[AnyEntry]:
+        if abs(now - self._last) >= TIME_STEP_SECONDS:
+            self._last = now
+            yield entries.Moment(now)
+
+    def assumed(self, key: TaskKey, pod: AssumedPod) -> None:
+        """A pod is taken for what it will be."""
+        self._writer.add(lambda: [_assumed(key, pod)])
+
+    def forgotten(self, key: TaskKey, uid: str) -> None:
+        """A pod is taken for what its object says."""
+        self._writer.add(lambda: [entries.Forgotten(key, uid)])
+
+    def request_assumed(self, request: Document) -> None:
+        """A bind request is on its way."""
+        self._writer.add(lambda: [entries.RequestAssumed(dict(request))])
+
+    def request_confirmed(self, request: Document, found: Document | None) -> None:
+        """A bind request was answered."""
+        self._writer.add(lambda: [entries.RequestConfirmed(dict(request), None if found is None else dict(found))])
+
+    # --- what sessions decide ----------------------------------------------------------------------------------------
+
+    def _held(self, session: HeldSession) -> None:
+        parts, now, asks_all = sealed(session.parts), session.whole.now, session.asks_all
+        self._writer.add(lambda: self._session(now, asks_all, parts))
+        self.turn()
+
+    def _session(self, now: float, asks_all: bool, parts: list[Sealed]) -> Iterator[AnyEntry]:
+        self._last = now
+        yield entries.Decided(now, asks_all, self._records.record(parts))
+
+    def _bound(self, task: Task, node: str, seconds: float) -> None:
+        self._carried_out("bound", task, node)
+
+    def _refused(self, task: Task, problem: ClusterError, seconds: float) -> None:
+        self._carried_out("refused", task, str(problem))
+
+    def _evicted(self, eviction: Eviction) -> None:
+        self._carried_out("evicted", eviction.task, eviction.preemptor)
+
+    def _not_evicted(self, eviction: Eviction, reason: str) -> None:
+        self._carried_out("not-evicted", eviction.task, reason)
+
+    def _carried_out(self, what: str, task: Task, detail: str) -> None:
+        self._writer.add(lambda: [entries.CarriedOut(what, task.key, detail)])
+
+
+def _assumed(key: TaskKey, pod: AssumedPod) -> AnyEntry:
+    return entries.Assumed(key, pod.uid, pod.status.name, pod.node)

@@ -1,0 +1,184 @@
+"""The files of a recording: segments that are written once and only at their end, and read as far as they are sound.
+
+A folder holds ``000001.phx``, ``000002.phx`` and so on. A segment is one line of text, then blocks: the length of the block and its
+checksum, four bytes each, least significant first, then a part of one zstd stream, which holds entries, each behind its length. A
+block is flushed, so whatever is before a torn or damaged one can be read. A stream over the whole segment makes it a third of the
+size that single blocks would have, since pods of a gang look alike; what follows a damaged block of a segment is lost with it, and
+reading goes on with the next segment.
+"""
+
+import os
+import re
+import struct
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from zlib import crc32
+
+import msgspec
+
+from phalanx import __version__
+from phalanx.errors import RecordingError
+from phalanx.recording.entries import DECODER, ENCODER, FORMAT, AnyEntry, Header
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+NAME = re.compile(r"(\d{6,})\.phx")
+FIRST_LINE = re.compile(rb"phalanx recording (\d+) \(phalanx ([^)\n]*)\)\n")
+LENGTH, BLOCK = struct.Struct("<I"), struct.Struct("<II")
+LEVEL = 3
+MOST_LINE, MOST_BLOCK, MOST_ENTRY = 200, 256 << 20, 256 << 20
+"""What is longer is taken for damage, not for a reason to ask for so much memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A part of a recording that cannot be read."""
+
+    path: Path
+    text: str
+    is_torn_tail: bool = False
+    """The last block was not written to its end, as when a process is killed: nothing that was whole before is lost."""
+
+    def __str__(self) -> str:
+        return f"{self.path.name}: {self.text}"
+
+
+def segment_paths(folder: Path) -> list[Path]:
+    """Return the segments of a recording, the oldest first."""
+    if not folder.is_dir():
+        raise RecordingError(f"{folder}: no such folder; name the one that was given to --record")
+    found = sorted((int(match[1]), path) for path in folder.iterdir() if (match := NAME.fullmatch(path.name)))
+    return [path for _, path in found]
+
+
+def number_of(path: Path) -> int:
+    """Return which segment of a recording a file is."""
+    match = NAME.fullmatch(path.name)
+    assert match is not None, f"{path} is no segment"
+    return int(match[1])
+
+
+class SegmentWriter:
+    """Writes one segment."""
+
+    def __init__(self, folder: Path, number: int) -> None:
+        """Make the file; one of that name is not touched."""
+        self.path = folder / f"{number:06}.phx"
+        self._file = self.path.open("xb", buffering=0)
+        self._stream = zstd.ZstdCompressor(level=LEVEL)
+        self._pending: list[bytes] = []
+        self.pending_bytes = 0
+        line = f"phalanx recording {FORMAT} (phalanx {__version__})\n".encode()
+        self._file.write(line)
+        self.size = len(line)
+
+    def add(self, entry: AnyEntry) -> None:
+        """Add an entry to the next block."""
+        data = ENCODER.encode(entry)
+        self._pending += (LENGTH.pack(len(data)), data)
+        self.pending_bytes += len(data)
+
+    def flush(self) -> None:
+        """Write a block of what was added since the last one, at once."""
+        if not self._pending:
+            return
+        whole, self._pending, self.pending_bytes = b"".join(self._pending), [], 0
+        block = self._stream.compress(whole, self._stream.FLUSH_BLOCK)
+        data = BLOCK.pack(len(block), crc32(block)) + block
+        written = 0
+        while written < len(data):
+            written += self._file.write(data[written:])
+        self.size += len(data)
+
+    def close(self) -> None:
+        """Write the rest, and see it on the disk."""
+        try:
+            self.flush()
+            os.fsync(self._file.fileno())
+        finally:
+            self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+class SegmentReader:
+    """Reads one segment as far as it goes; `damage` says afterwards what stopped it."""
+
+    def __init__(self, path: Path) -> None:
+        """Open nothing yet."""
+        self.path = path
+        self.damage: Damage | None = None
+
+    def header(self) -> Header | None:
+        """Return what the segment begins with; None if that cannot be read."""
+        first = next(self.entries(), None)
+        return first if isinstance(first, Header) else None
+
+    def entries(self) -> Iterator[AnyEntry]:
+        """Yield the entries, in the order in which they were written."""
+        rest = b""
+        for block in self._blocks():
+            rest, found = self._split(rest + block)
+            for data in found:
+                try:
+                    yield DECODER.decode(data)
+                except msgspec.MsgspecError as problem:
+                    self._stop(f"an entry cannot be understood: {problem}")
+                    return
+        if rest and self.damage is None:
+            self._stop("ends within an entry", is_torn_tail=True)
+
+    def _blocks(self) -> Iterator[bytes]:
+        stream = zstd.ZstdDecompressor()
+        with self.path.open("rb") as file:
+            self._check_first_line(file.readline(MOST_LINE))
+            for number in range(1, sys.maxsize):
+                at = file.tell()
+                head = file.read(BLOCK.size)
+                if not head:
+                    return
+                length, checksum = BLOCK.unpack(head) if len(head) == BLOCK.size else (MOST_BLOCK, 0)
+                block = file.read(length) if length < MOST_BLOCK else b""
+                if len(head) < BLOCK.size or (len(block) < length and length < MOST_BLOCK):
+                    self._stop(f"ends within block {number}, at byte {at:,}", is_torn_tail=True)
+                    return
+                if crc32(block) != checksum or length >= MOST_BLOCK:
+                    self._stop(f"block {number} at byte {at:,} does not match its checksum")
+                    return
+                yield stream.decompress(block)
+
+    def _check_first_line(self, line: bytes) -> None:
+        match = FIRST_LINE.fullmatch(line)
+        if match is None:
+            raise RecordingError(f"{self.path}: is no recording of phalanx; remove it, or name another folder")
+        if int(match[1]) != FORMAT:
+            writer = match[2].decode(errors="replace")
+            raise RecordingError(
+                f"{self.path}: was written in format {int(match[1])} by phalanx {writer}, and this program reads format {FORMAT}; "
+                "replay it with that version"
+            )
+
+    def _split(self, data: bytes) -> tuple[bytes, list[bytes]]:
+        found, at = [], 0
+        while at + LENGTH.size <= len(data):
+            (length,) = LENGTH.unpack_from(data, at)
+            end = at + LENGTH.size + length
+            if end > len(data):
+                break
+            found.append(data[at + LENGTH.size : end])
+            at = end
+        return data[at:], found
+
+    def _stop(self, text: str, *, is_torn_tail: bool = False) -> None:
+        self.damage = Damage(self.path, text, is_torn_tail)

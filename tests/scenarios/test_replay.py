@@ -1,0 +1,182 @@
+"""Recordings as people make and use them: recorded, replayed, asked about, and damaged."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from phalanx.cli import main
+from phalanx.config.policies import policy_of_profile
+from phalanx.recording.entries import Decided, Header
+from phalanx.recording.segments import SegmentReader, SegmentWriter, segment_paths
+from tests.support import sim_worlds as worlds
+from tests.support.recordings import all_entries, assert_same, recorded, replayed
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = (
+    "deadlock", "coscheduling", "koordinator-gang-group", "kueue-pod-group", "native-podgroup", "scheduling-gates",
+    "volcano-job-restart", "yunikorn", "kai-binder-rollback", "kai-shared-gpu", "kai-fair-share", "preempt", "reclaim",
+    "stale-gang", "topology-hard", "unbound-volume",
+)  # fmt: skip
+WORK = ["--workload", "generated:jobs=40,nodes=4,days=1,load=1.2", "--seed", "3"]
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments, prog_name="phalanx")
+
+
+def simulated(folder: Path, *arguments: str) -> Any:
+    result = run("simulate", *arguments, "--record", str(folder), "-o", "json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a recording of a simulated day."""
+    folder: Path = tmp_path_factory.mktemp("log")
+    simulated(folder, *WORK)
+    return folder
+
+
+@pytest.mark.parametrize("profile", ["phalanx", "volcano", "kai", "coscheduling"])
+def test_a_simulation_is_decided_again_as_it_was(profile: str, tmp_path: Path) -> None:
+    plain = run("simulate", *WORK, "--profile", profile, "-o", "json")
+    assert simulated(tmp_path, *WORK, "--profile", profile) == json.loads(plain.stdout), "recording changes nothing"
+    result = run("replay", str(tmp_path), "-o", "json")
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert answer["same"] is True
+    assert answer["sessions"] > 50
+    assert answer["carriedOut"]["bound"] > 40
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_examples_with_controllers_are_decided_again_as_they_were(example: str, tmp_path: Path) -> None:
+    simulated(tmp_path, str(ROOT / "examples" / example), *(("--profile", "kai") if example.startswith("kai") else ()))
+    result = run("replay", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    assert "every decision is the same" in result.stdout
+
+
+def test_every_checkpoint_is_a_beginning(tmp_path: Path) -> None:
+    world = worlds.world(nodes=4, gpus=2, is_served=True, policy=policy_of_profile("phalanx"))
+    with recorded(world, tmp_path):
+        for number in range(30):
+            worlds.submit(world, worlds.gang(f"gang-{number}", tasks=3, duration="7m", gpus=1), at=100.0 * number)
+        worlds.run(world, 7_200)
+    headers = [entry for entry in all_entries(tmp_path) if isinstance(entry, Header)]
+    assert len(headers) > 3
+    whole = replayed(tmp_path)
+    assert_same(whole)
+    for header in headers[1:]:
+        rest = replayed(tmp_path, since=header.now)
+        assert 0 < len(rest) < len(whole)
+        assert_same(rest)
+
+
+def test_the_table_says_what_was_replayed(log: Path) -> None:
+    result = run("replay", str(log))
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("recorded by phalanx ")
+    assert "(simulate), 2026-01-01T00:00:00Z to 2026-01-0" in lines[0]
+    assert "times as fast as it happened" in lines[1]
+    assert lines[-1] == "every decision is the same"
+
+
+def _copied(log: Path, folder: Path, change: Any = None) -> Path:  # Any: a function of an entry
+    """Copy a recording, with some entries changed."""
+    for path in segment_paths(log):
+        with SegmentWriter(folder, int(path.stem)) as segment:
+            for entry in SegmentReader(path).entries():
+                segment.add(entry if change is None else change(entry))
+                segment.flush()
+    return folder
+
+
+def _with_another_node(entry: Any) -> Any:  # Any: an entry
+    """Let the first pod that was bound have gone elsewhere."""
+    if not isinstance(entry, Decided) or not entry.decisions.get("", {}).get("binds"):
+        return entry
+    binds = dict.fromkeys(entry.decisions[""]["binds"], "elsewhere")
+    return Decided(entry.now, entry.asks_all, {"": {**entry.decisions[""], "binds": binds}})
+
+
+def test_the_first_difference_is_shown_and_the_exit_status_says_so(log: Path, tmp_path: Path) -> None:
+    changed = _copied(log, tmp_path, _with_another_node)
+    result = run("replay", str(changed))
+    assert result.exit_code == 3
+    assert "decides something else:" in result.stdout
+    assert ": recorded elsewhere, decided node-" in result.stdout
+    answer = json.loads(run("replay", str(changed), "-o", "json", "-v", "3").stdout)
+    assert answer["same"] is False
+    assert answer["firstDifference"]["session"] == 1
+    assert any(step["event"] == "placed" or "node" in step for step in answer["trace"])
+
+
+def test_a_recording_of_a_killed_process_is_read_as_far_as_it_goes(log: Path, tmp_path: Path) -> None:
+    path = segment_paths(_copied(log, tmp_path))[0]
+    path.write_bytes(path.read_bytes()[:-3])
+    result = run("replay", str(tmp_path))
+    assert result.exit_code == 0
+    assert "ends within block" in result.stderr
+    assert "what was written before is whole" in result.stderr
+
+
+def test_a_flipped_bit_is_said_and_nothing_crashes(log: Path, tmp_path: Path) -> None:
+    path = segment_paths(_copied(log, tmp_path))[0]
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 16
+    path.write_bytes(data)
+    result = run("replay", str(tmp_path))
+    assert result.exit_code == 0
+    assert "does not match its checksum: what follows in this segment is lost; nothing follows it" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [("replay", "FOLDER"), ("schedule", "--log", "FOLDER"), ("explain", "a/b", "--log", "FOLDER")]
+)
+@pytest.mark.parametrize(
+    "content", [b"", b"hello", b"phalanx recording 0 (phalanx 0.1)\n", b"phalanx recording 1 (phalanx 9)\n\0\1"]
+)
+def test_what_is_no_recording_gets_a_sentence(content: bytes, arguments: Sequence[str], tmp_path: Path) -> None:
+    (tmp_path / "000001.phx").write_bytes(content)
+    result = run(*(str(tmp_path) if word == "FOLDER" else word for word in arguments))
+    assert result.exit_code in (0, 1)
+    assert "Traceback" not in result.output
+    assert "error: " in result.stderr or "no session is in the recording" in result.stdout
+
+
+def test_a_moment_of_a_recording_can_be_asked_about(log: Path) -> None:
+    for time, is_known in (("2026-01-01T06:00:00Z", True), ("06:00", True), ("2031-01-01T00:00:00Z", False), ("noon", False)):
+        result = run("schedule", "--log", str(log), "--at", time, "-o", "json")
+        assert (result.exit_code in (0, 3)) is is_known, result.output
+    early = json.loads(run("schedule", "--log", str(log), "--at", "2026-01-01T06:00:00Z", "-o", "json").stdout)
+    gang = next(iter(early["groups"]))
+    assert run("explain", gang, "--log", str(log), "--at", "2026-01-01T06:00:00Z").exit_code in (0, 3)
+    assert run("explain", gang, "--log", str(log), "--at", "2026-01-01T00:00:00Z").exit_code == 1, "it was not there yet"
+    eta = run("eta", "--log", str(log), "--at", "2026-01-01T06:00:00Z", "--seeds", "2", "--assume", "1h")
+    assert eta.exit_code in (0, 3), eta.output
+    tried = run("try", "-f", str(ROOT / "examples" / "deadlock"), "--log", str(log), "--at", "06:00")
+    assert tried.exit_code in (0, 1, 3), tried.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("schedule", "--at", "06:00", "-f", "x"), "name the recording with --log DIR"),
+        (("explain", "a/b", "--log", ".", "--context", "c"), "the cluster and the time come from the recording"),
+        (("simulate", "x", "--record", "y", "--compare", "kai,phalanx"), "--record and --compare exclude each other"),
+        (("simulate", "x", "--record", "y", "--profile", "default-scheduler"), "only sessions of gangs are recorded"),
+        (("simulate", "x", "--record", "y", "--record-size", "10"), "write for example 512Mi or 1Gi"),
+        (("simulate", "x", "--record", "y", "--record-age", "long"), "write for example 90s, 2h30m or 7d"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(arguments: Sequence[str], text: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert text in result.stderr

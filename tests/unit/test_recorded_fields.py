@@ -1,0 +1,108 @@
+"""What is kept of objects in recordings: all that sessions read, and no secrets."""
+
+import json
+from dataclasses import astuple
+from typing import Any
+
+import pytest
+
+from phalanx.dialects.cluster import ObjectCluster, structs_read
+from phalanx.dialects.recorded_fields import is_recorded, recorded
+from phalanx.errors import SnapshotError
+from phalanx.testing import build
+
+PLANTED = "hunter2-planted"
+
+
+def secretive_pod() -> dict[str, Any]:
+    """Return a pod with a secret in every place in which people put one."""
+    container = {
+        "name": "main", "image": "train:1", "command": [PLANTED], "args": [f"--password={PLANTED}"],
+        "env": [{"name": "TOKEN", "value": PLANTED}], "envFrom": [{"secretRef": {"name": PLANTED}}],
+        "lifecycle": {"preStop": {"exec": {"command": [PLANTED]}}}, "livenessProbe": {"httpGet": {"path": PLANTED}},
+        "volumeMounts": [{"name": "data", "mountPath": PLANTED}], "workingDir": PLANTED,
+        "resources": {"requests": {"cpu": "1", "nvidia.com/gpu": "1"}}, "securityContext": {"seLinuxOptions": {"user": PLANTED}},
+    }  # fmt: skip
+    return {
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {
+            "name": "train-0", "namespace": "research", "uid": "u", "labels": {"app": "train"},
+            "annotations": {
+                "scheduling.k8s.io/group-name": "train", "volcano.sh/task-spec": "worker", "gpu-fraction": "0.5",
+                "kubectl.kubernetes.io/last-applied-configuration": PLANTED, "vault.hashicorp.com/agent-inject-secret": PLANTED,
+                "example.com/token": PLANTED, "note": PLANTED, "evil-volcano.sh.example.com/x": PLANTED,
+            },
+            "managedFields": [{"manager": PLANTED}],
+        },
+        "spec": {
+            "containers": [container], "initContainers": [{**container, "name": "init"}], "ephemeralContainers": [container],
+            "volumes": [
+                {"name": "data", "secret": {"secretName": PLANTED}}, {"name": "claim", "persistentVolumeClaim": {"claimName": "c"}},
+            ],
+            "imagePullSecrets": [{"name": PLANTED}], "hostAliases": [{"hostnames": [PLANTED]}], "schedulerName": "phalanx",
+            "tolerations": [{"key": "gpu", "operator": "Exists"}], "serviceAccountName": PLANTED,
+        },
+        "status": {
+            "phase": "Pending", "message": PLANTED,
+            "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": PLANTED}],
+            "containerStatuses": [{"name": "main", "state": {"waiting": {"message": PLANTED}}}],
+        },
+    }  # fmt: skip
+
+
+def test_no_planted_secret_is_kept() -> None:
+    assert json.dumps(secretive_pod()).count(PLANTED) > 25
+    assert PLANTED not in json.dumps(recorded(secretive_pod()))
+
+
+@pytest.mark.parametrize("wrong", [PLANTED, [PLANTED], {PLANTED: PLANTED}, 7, None])
+@pytest.mark.parametrize(
+    "place", ["metadata.annotations", "spec.containers", "spec.tolerations", "spec", "status", "spec.affinity"]
+)
+def test_no_secret_is_kept_where_something_else_belongs(place: str, wrong: object) -> None:
+    pod = secretive_pod()
+    *outer, last = place.split(".")
+    inner = pod
+    for name in outer:
+        inner = inner[name]
+    inner[last] = wrong
+    assert PLANTED not in json.dumps(recorded(pod))
+
+
+def test_what_sessions_read_is_kept() -> None:
+    kept = recorded(secretive_pod())
+    assert kept is not None
+    assert kept["metadata"]["annotations"] == {
+        "scheduling.k8s.io/group-name": "train", "volcano.sh/task-spec": "worker", "gpu-fraction": "0.5",
+    }  # fmt: skip
+    assert kept["metadata"]["labels"] == {"app": "train"}
+    assert kept["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "1", "nvidia.com/gpu": "1"}}
+    assert kept["spec"]["tolerations"] == [{"key": "gpu", "operator": "Exists"}]
+    assert kept["spec"]["volumes"] == [{"name": "data"}, {"name": "claim", "persistentVolumeClaim": {"claimName": "c"}}]
+
+
+def test_a_pod_is_read_the_same_from_what_is_kept() -> None:
+    whole, kept = ObjectCluster(), ObjectCluster()
+    found = recorded(secretive_pod())
+    assert found is not None
+    whole.put(secretive_pod())
+    kept.put(found)
+    (task,), (again,) = ([*cluster.state._tasks.values()] for cluster in (whole, kept))
+    known = {key: text for key, text in task.annotations.items() if key in again.annotations}
+    assert (task.key, task.gang, task.role, known) == (again.key, again.gang, again.role, again.annotations)
+    assert astuple(task.shape) == astuple(again.shape)
+
+
+def test_every_kind_that_is_read_is_recorded_and_secrets_are_not() -> None:
+    assert all(is_recorded(*place) for place in structs_read())
+    assert all(structs for structs in structs_read().values()), "whoever reads a kind says by which struct"
+    for kind in ("Secret", "ConfigMap", "ServiceAccount", "Event", "Job"):
+        assert recorded({"apiVersion": "v1", "kind": kind, "metadata": {"name": "x"}, "data": {"x": PLANTED}}) is None
+
+
+def test_a_broken_object_is_as_broken_afterwards() -> None:
+    node = {**build.node("a"), "status": {"allocatable": "all of it"}}
+    for document in (node, recorded(node)):
+        assert document is not None
+        with pytest.raises(SnapshotError, match=r"status\.allocatable"):
+            ObjectCluster().put(document)

@@ -1,0 +1,141 @@
+"""The writer of recordings: segments follow each other, what is too much goes, and nothing stops the scheduler."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from phalanx.errors import RecordingError
+from phalanx.recording import log_writer
+from phalanx.recording.entries import Carried, Checkpoint, Config, Dropped, Header, Moment, Put
+from phalanx.recording.log_writer import Bounds, Item, LogWriter
+from phalanx.recording.segments import segment_paths
+from tests.support.recordings import all_entries
+
+PATIENCE_SECONDS = 10.0
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_writer, "BETWEEN_BLOCKS_SECONDS", 0.01)
+    monkeypatch.setattr(log_writer, "AFTER_ERROR_SECONDS", 0.02)
+
+
+def checkpoint(number: int) -> Item:
+    header = Header(1, "1.0", "p", "test", number, float(number), [], {}, Config("phalanx", ""))
+    return lambda: [header, Checkpoint(float(number)), Carried([], [], None)]
+
+
+def heard(number: int, size: int = 0) -> Item:
+    return lambda: [Moment(float(number)), Put({"metadata": {"name": f"{number}", "note": Random(number).randbytes(size).hex()}})]
+
+
+def eventually(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not is_so():
+        assert time.monotonic() < deadline, "it never came to that"
+        time.sleep(0.005)
+
+
+def test_everything_is_written_in_order(tmp_path: Path) -> None:
+    writer = LogWriter(tmp_path, Bounds(), report=pytest.fail)
+    writer.add_checkpoint(checkpoint(1))
+    for number in range(1000):
+        writer.add(heard(number))
+    writer.close()
+    assert [entry.now for entry in all_entries(tmp_path) if isinstance(entry, Moment)] == [float(number) for number in range(1000)]
+    assert writer.dropped == 0
+
+
+def test_a_full_segment_asks_for_a_checkpoint_and_the_next_one_begins_with_it(tmp_path: Path) -> None:
+    writer = LogWriter(tmp_path, Bounds(segment_bytes=200), report=pytest.fail)
+    writer.add_checkpoint(checkpoint(1))
+    assert not writer.wants_checkpoint
+    writer.add(heard(1, size=500))
+    eventually(lambda: writer.wants_checkpoint)
+    writer.add_checkpoint(checkpoint(2))
+    writer.close()
+    assert [path.name for path in segment_paths(tmp_path)] == ["000001.phx", "000002.phx"]
+
+
+def test_the_oldest_segments_go_when_there_is_too_much(tmp_path: Path) -> None:
+    writer = LogWriter(tmp_path, Bounds(total_bytes=3_000, segment_bytes=1_000), report=pytest.fail)
+    for number in range(1, 13):
+        writer.add_checkpoint(checkpoint(number))
+        for each in range(40):
+            writer.add(heard(each * number, size=40))
+    writer.close()
+    kept = segment_paths(tmp_path)
+    assert kept[-1].name == "000012.phx"
+    assert 1 <= len(kept) < 12
+    assert sum(path.stat().st_size for path in kept[:-1]) <= 3_000
+
+
+def test_the_numbers_go_on_after_a_restart(tmp_path: Path) -> None:
+    for _ in range(2):
+        writer = LogWriter(tmp_path, Bounds(), report=pytest.fail)
+        writer.add_checkpoint(checkpoint(1))
+        writer.close()
+    assert [path.name for path in segment_paths(tmp_path)] == ["000001.phx", "000002.phx"]
+
+
+def test_what_cannot_be_written_in_time_is_counted_and_said(tmp_path: Path) -> None:
+    writer = LogWriter(tmp_path, Bounds(queued=10), report=pytest.fail)
+
+    def slow() -> list[Moment]:
+        time.sleep(0.2)
+        return [Moment(0.0)]
+
+    writer.add_checkpoint(checkpoint(1))
+    writer.add(slow)
+    for number in range(100):
+        writer.add(heard(number))
+    assert writer.wants_checkpoint
+    assert writer.dropped >= 88
+    lost = writer.dropped
+    eventually(lambda: not writer._queue)
+    writer.add(heard(1000))
+    assert writer.dropped == lost + 1, "what follows a gap means nothing before the next checkpoint"
+    writer.add_checkpoint(checkpoint(2))
+    writer.add(heard(2000))
+    writer.close()
+    entries = all_entries(tmp_path)
+    assert [entry.count for entry in entries if isinstance(entry, Dropped)] == [lost + 1]
+    assert isinstance(entries[-2], Moment)
+    assert entries[-2].now == 2000.0
+
+
+def test_a_failing_disk_is_reported_once_and_tried_again(tmp_path: Path) -> None:
+    folder, reports = tmp_path / "log", list[str]()
+    writer = LogWriter(folder, Bounds(), report=reports.append)
+    folder.rmdir()
+    writer.add_checkpoint(checkpoint(1))
+    eventually(lambda: bool(reports))
+    writer.add(heard(1))
+    assert writer.wants_checkpoint
+    folder.mkdir()
+    time.sleep(0.05)
+    writer.add_checkpoint(checkpoint(2))
+    writer.add(heard(2))
+    writer.close()
+    assert len(reports) == 1
+    assert reports[0].startswith(f"the recording in {folder} is interrupted: ")
+    assert [entry.now for entry in all_entries(folder) if isinstance(entry, Moment)] == [2.0]
+
+
+def test_a_folder_that_cannot_be_made_is_an_error_at_once(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RecordingError, match="name another folder with --record"):
+        LogWriter(tmp_path / "file", Bounds(), report=pytest.fail)
+
+
+def test_whoever_is_patient_drops_nothing(tmp_path: Path) -> None:
+    writer = LogWriter(tmp_path, Bounds(queued=5), report=pytest.fail, is_patient=True)
+    writer.add_checkpoint(checkpoint(1))
+    for number in range(200):
+        writer.add(heard(number))
+    writer.close()
+    assert writer.dropped == 0
+    assert sum(isinstance(entry, Moment) for entry in all_entries(tmp_path)) == 200
