@@ -262,7 +262,7 @@ class SessionLoop:
 
     def _parts(self, snapshot: Snapshot, begun: float) -> list[ShardDecisions]:
         taken = self._clock.elapsed
-        catalogue, times = self._stopwatch.begin(self.profile.catalogue) if self.timed else (self.profile.catalogue, Times())
+        catalogue, times = self._stopwatch.begin(self.profile.catalogue, samples=bool(self.timed))
         profile = Profile(self.profile.policy, catalogue)
         parts = decide(snapshot, profile, trace_level=self.trace_level, traced_gangs=self.traced_gangs, run=self._decider.decide)
         for watcher in self.timed:
