@@ -1,7 +1,7 @@
 """The pages of a list, requested ahead of whoever reads them: the server makes the next ones while we decode."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
 from phalanx.errors import ClusterError
 from phalanx.store.kube.fields_read import read_continuation
@@ -36,7 +36,7 @@ class PagesAhead:
             problem = refusal
         await self._found.put(problem)
 
-    async def bodies(self) -> AsyncIterator[bytes]:
+    async def bodies(self) -> AsyncGenerator[bytes, None]:
         """Yield the pages, each as it came; a refusal is raised when its turn has come."""
         try:
             while (found := await self._found.get()) is not None:

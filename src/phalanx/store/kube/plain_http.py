@@ -139,7 +139,8 @@ class AnswerStream:
         self.answer = Answer(0)
         self.is_whole = False
         self._parts: deque[bytes] = deque()
-        self._size = 0
+        self.waiting = 0
+        """Bytes that have come and were not read yet."""
         self._wire: Wire | None = None
         self._problem: OSError | None = None
         self._changed: asyncio.Future[None] | None = None
@@ -150,7 +151,7 @@ class AnswerStream:
             if self._parts:
                 data = b"".join(self._parts)
                 self._parts.clear()
-                self._size = self._count(0)
+                self.waiting = self._count(0)
                 yield data
             elif self._problem is not None:
                 raise self._problem
@@ -170,7 +171,7 @@ class AnswerStream:
 
     def _count(self, size: int) -> int:
         """Stop reading when too much waits, and go on when that was read."""
-        if self._wire is not None and (size > MOST_WAITING) != (self._size > MOST_WAITING):
+        if self._wire is not None and (size > MOST_WAITING) != (self.waiting > MOST_WAITING):
             (self._wire.pause if size > MOST_WAITING else self._wire.resume)()
         return size
 
@@ -179,12 +180,14 @@ class AnswerStream:
     def add(self, part: bytes) -> None:
         """Take in a part of the body."""
         self._parts.append(part)
-        self._size = self._count(self._size + len(part))
+        self.waiting = self._count(self.waiting + len(part))
         self._wake()
 
     def begin(self, answer: Answer, wire: Wire) -> None:
-        """Take in the head."""
+        """Take in the head; parts of the body may have come with it."""
         self.answer, self._wire = answer, wire
+        if self.waiting > MOST_WAITING:
+            wire.pause()
 
     def end(self, problem: OSError | None) -> None:
         """Nothing more comes."""

@@ -49,7 +49,7 @@ class Wire:
         """Begin to listen; the socket is connected and does not block."""
         self._socket, self._listener, self._loop = connected, listener, asyncio.get_running_loop()
         self._unsent: deque[bytes] = deque()
-        self.is_open = True
+        self.is_open, self._is_paused = True, False
         self._loop.add_reader(connected, self._readable)
 
     @classmethod
@@ -75,11 +75,13 @@ class Wire:
 
     def pause(self) -> None:
         """Read no more for now: whoever reads is behind."""
+        self._is_paused = True
         self._loop.remove_reader(self._socket)
 
     def resume(self) -> None:
         """Read on."""
         if self.is_open:
+            self._is_paused = False
             self._loop.add_reader(self._socket, self._readable)
             if _has_more(self._socket):  # the system does not know what is decoded already
                 self._loop.call_soon(self._readable)
@@ -100,7 +102,7 @@ class Wire:
 
     def _readable(self) -> None:
         for _ in range(AT_ONCE):
-            if not self.is_open:
+            if not self.is_open or self._is_paused:
                 return
             try:
                 data = self._socket.recv(MOST)
@@ -115,7 +117,7 @@ class Wire:
             self._listener.received(data)
             if len(data) < RECORD and not _has_more(self._socket):
                 return
-        if self.is_open and _has_more(self._socket):
+        if self.is_open and not self._is_paused and _has_more(self._socket):
             self._loop.call_soon(self._readable)
 
     def _writable(self) -> None:
