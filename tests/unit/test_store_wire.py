@@ -84,6 +84,22 @@ def test_whoever_cannot_prove_who_he_is_gets_nothing(authority: trustme.CA, name
     asyncio.run(run())
 
 
+def test_a_second_connection_resumes_the_session_of_the_first() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        resumed.append(writer.get_extra_info("ssl_object").session_reused)
+        await echo(reader, writer)
+
+    async def run() -> None:
+        async with served(serve, client_tls()) as (connections, place):
+            request = b"POST /x HTTP/1.1\r\nContent-Length: 1\r\n\r\nx"
+            await connections.ask(place, request, seconds=5.0)
+            await asyncio.gather(*(connections.ask(place, request, seconds=5.0) for _ in range(3)))
+
+    resumed: list[bool] = []
+    asyncio.run(run())
+    assert resumed == [False, True, True]
+
+
 async def read(connections: Connections, place: Place, silence: float = 5.0) -> list[bytes]:
     """Return the parts of a stream."""
     async with connections.stream(place, REQUEST, seconds=5.0) as stream:

@@ -42,6 +42,8 @@ class Connections:
         """Begin with none."""
         self._idle: dict[Place, list[_Connection]] = {}
         self._open: set[_Connection] = set()
+        self._sessions: dict[Place, ssl.SSLSession] = {}
+        """One session of TLS with each: a handshake that begins with it takes either side a third of the time."""
 
     def close(self) -> None:
         """Close all of them."""
@@ -106,7 +108,9 @@ class Connections:
         return connection, await connection.stream(request, deadline)
 
     def _keep(self, connection: "_Connection") -> None:
-        if connection.is_open:
+        if connection.is_open and connection.wire is not None:
+            if connection.place not in self._sessions and (session := connection.wire.session) is not None:
+                self._sessions[connection.place] = session
             connection.idle_since = asyncio.get_running_loop().time()
             self._idle.setdefault(connection.place, []).append(connection)
 
@@ -124,9 +128,11 @@ class Connections:
         connection = _Connection(place, self._open.discard)
         try:
             async with asyncio.timeout(seconds):
-                connection.wire = await Wire.to(place, connection)
+                wire = connection.wire = await Wire.to(place, connection, self._sessions.get(place))
         except TimeoutError as problem:
             raise ConnectionError(f"no connection within {seconds:g} s") from problem
+        if not wire.is_resumed:
+            self._sessions.pop(place, None)  # it is too old, or the server another one
         self._open.add(connection)
         return connection
 

@@ -53,9 +53,19 @@ class Wire:
         self._loop.add_reader(connected, self._readable)
 
     @classmethod
-    async def to(cls, place: Place, listener: Listener) -> "Wire":
-        """Connect to a place."""
-        return cls(await _connected(place), listener)
+    async def to(cls, place: Place, listener: Listener, session: ssl.SSLSession | None = None) -> "Wire":
+        """Connect to a place; where a session of TLS with it is known, it is resumed, if the other side agrees."""
+        return cls(await _connected(place, session), listener)
+
+    @property
+    def session(self) -> ssl.SSLSession | None:
+        """The session of TLS, from the first bytes that were received on."""
+        return self._socket.session if self.is_open and isinstance(self._socket, ssl.SSLSocket) else None
+
+    @property
+    def is_resumed(self) -> bool:
+        """Tell whether it goes on with the session of another connection, so that nobody had to prove anything again."""
+        return isinstance(self._socket, ssl.SSLSocket) and bool(self._socket.session_reused)
 
     def send(self, data: bytes) -> None:
         """Send some bytes, at once as far as the system takes them."""
@@ -144,12 +154,13 @@ def _has_more(connected: socket.socket) -> bool:
 # --- connecting ----------------------------------------------------------------------------------------------------------
 
 
-async def _connected(place: Place) -> socket.socket:
+async def _connected(place: Place, session: ssl.SSLSession | None) -> socket.socket:
     plain = await _plain(place)
     if place.tls is None:
         return plain
     name = place.server_name or place.host
-    safe = place.tls.wrap_socket(plain, server_hostname=name, do_handshake_on_connect=False)  # takes the socket over
+    # takes the socket over
+    safe = place.tls.wrap_socket(plain, server_hostname=name, do_handshake_on_connect=False, session=session)
     try:
         await _shake_hands(safe)
     except BaseException:
