@@ -45,7 +45,7 @@ def _two_leaders(patch: pytest.MonkeyPatch) -> None:
 def _catch_up_skipped(patch: pytest.MonkeyPatch) -> None:
     """A new leader decides on what its watches have brought, though one of them may be silent."""
 
-    async def synced(self: Watching) -> None:
+    async def synced(self: Watching, *, has_others: bool = True) -> None:
         await self.has_synced.wait()
 
     patch.setattr(Watching, "catch_up", synced)

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import aiohttp
 import pytest
 
-from phalanx.live.health import Check, Health, Heartbeat
+from phalanx.live.health import Check, Health
+from phalanx.live.heartbeat import Heartbeat
 from phalanx.live.metrics import CONTENT_TYPE, Metrics
 from phalanx.web.server import serving
 

@@ -66,7 +66,7 @@ class Scene:
         await self._task
 
     def metrics(self) -> list[str]:
-        return self.operations.metrics.text().decode().splitlines()
+        return self.operations.measuring.metrics.text().decode().splitlines()
 
     def patched(self) -> int:
         """Return how often pods were patched."""

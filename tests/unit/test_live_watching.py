@@ -193,6 +193,22 @@ def test_at_the_start_nothing_is_listed_twice(monkeypatch: pytest.MonkeyPatch) -
     run(monkeypatch, question)
 
 
+@pytest.mark.parametrize(("has_others", "lists"), [(True, 2), (False, 1)])
+def test_what_is_known_for_long_is_listed_again_only_where_others_may_have_written(
+    monkeypatch: pytest.MonkeyPatch, has_others: bool, lists: int
+) -> None:
+    monkeypatch.setattr(module, "FRESH_SECONDS", 0.0)
+
+    async def question(cluster: Cluster) -> None:
+        async with going_on(cluster.watching.run()):
+            await cluster.watching.has_synced.wait()
+            await cluster.watching.catch_up(has_others=has_others)
+            counts = {kind: reflector.lists for kind, reflector in cluster.watching.reflectors.items()}
+            assert counts == dict.fromkeys(KINDS, lists)
+
+    run(monkeypatch, question)
+
+
 def test_a_kind_that_is_not_needed_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FRESH_SECONDS", 0.0)
     monkeypatch.setattr(module, "CATCH_UP_SECONDS", 0.05)

@@ -200,3 +200,38 @@ def test_how_long_the_server_wants_to_be_left_alone_is_read(header: str, seconds
         assert raised.value.retry_after == seconds
 
     asyncio.run(question())
+
+
+def test_a_list_that_was_requested_ahead_serves_once(address: str) -> None:
+    async def question(client: Client) -> None:
+        await client.create(pod("first"))
+        client.read_ahead(POD)
+        await asyncio.sleep(0.2)
+        await client.create(pod("second"))
+        before = asyncio.get_running_loop().time() - 0.1
+        ahead, now = await client.list(POD), await client.list(POD)
+        assert [[item["metadata"]["name"] for item in found.items] for found in (ahead, now)] == [["first"], ["first", "second"]]
+        assert ahead.begun is not None
+        assert now.begun is not None
+        assert ahead.begun < before < now.begun
+
+    ask(address, question)
+
+
+@pytest.mark.parametrize("is_frugal", [True, False])
+def test_only_who_may_be_far_away_lets_the_server_compress(is_frugal: bool) -> None:
+    async def version(request: web.Request) -> web.Response:
+        asked.append(request.headers.get("Accept-Encoding", ""))
+        answer = web.json_response({"major": "1"})
+        answer.enable_compression()
+        return answer
+
+    async def run() -> None:
+        application = web.Application()
+        application.router.add_get("/version", version)
+        async with serving(application) as place, Client(place, is_frugal=is_frugal) as client:
+            assert await client.version() == {"major": "1"}
+
+    asked: list[str] = []
+    asyncio.run(run())
+    assert asked == ["" if is_frugal else "gzip"]

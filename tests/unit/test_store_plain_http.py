@@ -7,18 +7,30 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from phalanx.errors import Unreachable
-from phalanx.store.kube.plain_http import Answer, Connections, Place, read_answer
+from phalanx.store.kube.http_answer import Answer, AnswerReader
+from phalanx.store.kube.plain_http import Connections
+from phalanx.store.kube.wire import Place
 
 OK = b"HTTP/1.1 201 Created\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\nContent-Length: 2\r\n\r\n{}"
 REQUEST = b"POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n"
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
+def read(*pieces: bytes, is_end: bool = False) -> AnswerReader:
+    """Read an answer in pieces; `is_end`: nothing more comes."""
+    reader = AnswerReader()
+    for piece in pieces:
+        reader.feed(piece)
+    if is_end:
+        reader.finish()
+    return reader
+
+
 def whole(data: bytes, *, is_end: bool = False) -> Answer:
-    found = read_answer(data, is_end=is_end)
-    assert found is not None
-    assert found[1] == len(data)
-    return found[0]
+    reader = read(data, is_end=is_end)
+    assert reader.answer is not None
+    assert (reader.is_whole, reader.rest) == (True, b"")
+    return reader.answer
 
 
 def test_an_answer_of_known_length() -> None:
@@ -35,8 +47,13 @@ def test_an_answer_of_known_length() -> None:
     ],
 )
 def test_an_answer_that_comes_byte_by_byte_is_complete_at_its_last_one(data: bytes) -> None:
-    assert [read_answer(data[:end]) is None for end in range(len(data))] == [True] * len(data)
-    whole(data)
+    reader = AnswerReader()
+    for place in range(len(data)):
+        assert not reader.is_whole
+        reader.feed(data[place : place + 1])
+    assert (reader.is_whole, reader.rest) == (True, b"")
+    assert reader.answer is not None
+    assert (reader.answer.status, reader.answer.body) == (whole(data).status, whole(data).body)
 
 
 def test_chunks_are_joined() -> None:
@@ -45,12 +62,12 @@ def test_chunks_are_joined() -> None:
 
 def test_an_answer_without_a_length_ends_with_the_connection() -> None:
     data = b"HTTP/1.0 500 Oops\r\n\r\nsorry"
-    assert read_answer(data) is None
+    assert not read(data).is_whole
     assert whole(data, is_end=True).body == b"sorry"
 
 
 def test_headers_may_come_several_times() -> None:
-    assert whole(b"HTTP/1.1 204 x\r\nwarning: a\r\nWARNING:b\r\n\r\n").headers["warning"] == ["a", "b"]
+    assert whole(b"HTTP/1.1 204 x\r\nwarning: a\r\nWARNING:b\r\n\r\n").headers("warning") == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +83,7 @@ def test_headers_may_come_several_times() -> None:
 )
 def test_what_is_no_answer_is_refused(data: bytes) -> None:
     with pytest.raises(ValueError, match=r"^(it|a|its|invalid|Content-Length) "):
-        read_answer(data)
+        read(data)
 
 
 # --- connections ---------------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from phalanx.live.logs import Form
     from phalanx.live.operations import Address
     from phalanx.live.reload import ConfigSource
+    from phalanx.store.kube.client import Client
 
 CONTROLLER_SETS = {
     "volcano": ("volcano-job", "cronjob", "jobflow", "jobtemplate", "podgroup", "owned-podgroup", "queue"),
@@ -38,6 +39,18 @@ OWNER_PATIENCE_SECONDS = 5.0
 LAST_PORT = 65535
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 PLACE = re.compile(r"[^/]+/[^/]+")
+IMPORTED_IN_TURN = tuple(
+    f"phalanx.{name}"
+    for name in (
+        "model.shape", "model.gang", "model.storage", "placement.ledger", "state.snapshot", "state.cluster", "session.decision",
+        "session.session", "kubernetes.volumes", "kubernetes.claims", "kubernetes.podaffinity", "kubernetes.shared_gpus",
+        "actions.allocate", "actions.victim_survey", "plugins.nodeorder", "plugins.predicates", "config.builtin",
+        "dialects.kinds.kai", "dialects.kinds.volcano", "dialects.cluster", "explain.answer", "config.reference",
+        "controllers.controller", "controllers.volcano_job.controller", "controllers.grouper.controller", "controllers.builtin",
+        "scheduling.loop", "live.app", "live.operations",
+    )
+)  # fmt: skip
+"""What a scheduler is made of, in parts that take some ten milliseconds each to import; whatever they need comes with them."""
 DIALECTS = ("kai", "volcano", "coscheduling", "koordinator", "native")
 
 
@@ -176,6 +189,8 @@ class RunOptions(RecordOptions):
 
     def address(self, reviewer: "Reviewer") -> "Address | None":
         """Return where to serve, and how; `reviewer` is asked about tokens."""
+        if not self.http:
+            return None
         import time
         from pathlib import Path
 
@@ -183,8 +198,6 @@ class RunOptions(RecordOptions):
         from phalanx.live.operations import Address
         from phalanx.live.serving_certificate import ServingCertificate
 
-        if not self.http:
-            return None
         port, cert, key = self.http.rpartition(":")[2], self.tls_cert_file, self.tls_private_key_file
         if not port.isdigit() or int(port) > LAST_PORT:
             raise click.UsageError(f"--http: {self.http!r} is no address; write for example 0.0.0.0:8080")
@@ -194,6 +207,26 @@ class RunOptions(RecordOptions):
 
 
 async def _run(asked: RunOptions) -> None:
+    from phalanx.model.kinds import NODE, POD
+    from phalanx.store.kube.connect import access
+
+    async with access(asked.kubeconfig or "", asked.context or "").client(is_frugal=True) as client:
+        client.read_ahead(POD, NODE)  # by far the longest lists; the server makes them while we import
+        await _import_in_steps()
+        await _schedule(asked, client)
+
+
+async def _import_in_steps() -> None:
+    """Import what a scheduler is made of; between two steps, answers that have come are taken in."""
+    import asyncio
+    from importlib import import_module
+
+    for name in IMPORTED_IN_TURN:
+        import_module(name)
+        await asyncio.sleep(0)
+
+
+async def _schedule(asked: RunOptions, client: "Client") -> None:
     import asyncio
     import logging
     import signal
@@ -202,12 +235,8 @@ async def _run(asked: RunOptions) -> None:
     from phalanx.live.app import Live
     from phalanx.live.logs import logger_of, logging_started
     from phalanx.live.operations import Operations
-    from phalanx.store.kube.connect import access
 
-    source = _config_source(asked)
-    reach = access(asked.kubeconfig or "", asked.context or "")
-    client = reach.client(is_frugal=True)
-    address = asked.address(client)
+    source, address = _config_source(asked), asked.address(client)
     is_over = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, is_over.set)
@@ -217,11 +246,12 @@ async def _run(asked: RunOptions) -> None:
         logger.log(logging.WARNING, "%s", text)
 
     with logging_started(asked.verbosity, asked.log_format):
-        async with client:
-            live = Live(client, _setup(asked, source), report=report)
-            operations = Operations(live, config=source, describe=in_full, traced_gangs=asked.gangs)
-            with _recorded(asked, live, source, report):
-                await operations.run(address, is_over)
+        live = Live(client, _setup(asked, source), report=report)
+        operations = Operations(
+            live, config=source, describe=in_full, traced_gangs=asked.gangs, is_served=address is not None
+        )  # fmt: skip
+        with _recorded(asked, live, source, report):
+            await operations.run(address, is_over)
 
 
 @contextmanager

@@ -8,8 +8,9 @@ import msgspec
 from phalanx.controllers.controller import Key, Patch, RecordEvent, View, Write
 from phalanx.dialects import group_references as links
 from phalanx.dialects import schema
-from phalanx.dialects.cluster import describe, readable
+from phalanx.dialects.cluster import describe
 from phalanx.dialects.kinds.reader import reader_of
+from phalanx.dialects.wrong_field import readable
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT, Document, Kind

@@ -26,6 +26,7 @@ from phalanx.dialects.nodes import slot_name
 from phalanx.dialects.pod_gangs import POD_GANG_READERS, PodGangs
 from phalanx.dialects.pods import GangMembership, PodReader, differs_only_in_progress, own_role
 from phalanx.dialects.queue_objects import KAI, QueueObjects
+from phalanx.dialects.wrong_field import readable
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import KINDS, Kind, object_key
@@ -360,16 +361,6 @@ def describe(document: Document) -> str:
         if meta.get("namespace")
         else f"{document.get('kind', 'object')} {name}"
     )
-
-
-def readable(problem: msgspec.ValidationError) -> str:
-    """Say which field of a document is wrong, and how."""
-    text, _, found = str(problem).partition(" - at `$")
-    place = found.rstrip("`").lstrip(".")
-    missing = text.removeprefix("Object missing required field ")
-    if missing != text:
-        return f"{place}.{missing.strip('`')}: missing".lstrip(".")
-    return f"{place or 'object'}: {text[0].lower()}{text[1:]}"
 
 
 def _table(table: str, kind: type[Struct], read: Callable[[Struct], Any], *, is_namespaced: bool = False) -> _Handler:

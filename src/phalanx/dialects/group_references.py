@@ -53,6 +53,7 @@ REFERENCE_FIELDS = (
 _LABELS, _ANNOTATIONS = (
     frozenset(field.key for field in REFERENCE_FIELDS if field.place == place) for place in (LABEL, ANNOTATION)
 )
+_IN_SPEC = tuple(field for field in REFERENCE_FIELDS if field.place == SPEC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,8 @@ class GroupReference:
 def references_of(meta: schema.Meta, spec: schema.PodSpec) -> tuple[GroupReference, ...]:
     """Return the groups that a pod names, at most one of each dialect."""
     found: dict[str, GroupReference] = {}
-    for field in REFERENCE_FIELDS:
+    has_mark = not (_LABELS.isdisjoint(meta.labels or ()) and _ANNOTATIONS.isdisjoint(meta.annotations or ()))
+    for field in REFERENCE_FIELDS if has_mark else _IN_SPEC:
         name = _name(field, meta, spec)
         if name and field.dialect not in found:
             found[field.dialect] = GroupReference(field.dialect, f"{meta.namespace or 'default'}/{name}")

@@ -74,6 +74,8 @@ class ApiPort:
         """Send a write when its turn comes; patches of one object are joined while they wait, where they may be."""
         rank = Rank.NOTE if is_note else Rank.WRITE
         match write:
+            case Bind(namespace, name):
+                self._put(Rank.BIND, (POD, namespace, name), lambda: self._bind(write), done, effort)
             case RecordEvent():
                 self._events.record(write)
                 if done is not None:
@@ -88,8 +90,6 @@ class ApiPort:
                 self._put(rank, (kind, namespace, name), lambda: self._delete(write), done, effort)
             case Evict(namespace, name):
                 self._put(Rank.EVICT, (POD, namespace, name), lambda: self._evict(write), done, effort)
-            case Bind(namespace, name):
-                self._put(Rank.BIND, (POD, namespace, name), lambda: self._bind(write), done, effort)
             case _:
                 assert_never(write)
 

@@ -184,13 +184,15 @@ class Live:
             tasks.create_task(self._lead() if self.election is None else self.election.run(self._lead))
 
     async def _lead(self) -> None:
+        has_others = self.election is not None
         while True:
-            await self._lead_on()
+            await self._lead_on(has_others=has_others)
+            has_others = True  # whoever has set the server back
 
-    async def _lead_on(self) -> None:
+    async def _lead_on(self, *, has_others: bool) -> None:
         """Lead until the term ends, or the server is not what it was."""
         self._was_set_back.clear()
-        await self.watching.catch_up()
+        await self.watching.catch_up(has_others=has_others)
         runner = ControllerRunner(
             self.port, self._setup.controllers, is_busy=lambda: self.outbox.is_binding, report=self._report
         )  # fmt: skip

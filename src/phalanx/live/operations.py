@@ -1,32 +1,31 @@
 """What people who run a scheduler see of it: metrics, logs, health, and the configuration in force."""
 
 import asyncio
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from traceback import format_exception
+from typing import TYPE_CHECKING
 
 from msgspec import ValidationError
 
 from phalanx.controllers.controller import RecordEvent
-from phalanx.errors import ClusterError, Conflict, PhalanxError, SnapshotError
-from phalanx.live.access_review import AccessReview
+from phalanx.errors import ClusterError, PhalanxError, SnapshotError
 from phalanx.live.app import Live
-from phalanx.live.health import Health, Heartbeat
+from phalanx.live.heartbeat import Heartbeat
 from phalanx.live.logs import Line, log_line, log_lines, logger_of, verbosity_of
-from phalanx.live.metrics import CONTENT_TYPE, Metrics
 from phalanx.live.reload import ConfigSource, Reload
-from phalanx.live.serving_certificate import ServingCertificate
 from phalanx.live.session_log import Narrator
-from phalanx.model.kinds import Kind
 from phalanx.model.task import Task
 from phalanx.scheduling.cache import QuarantinedObject
-from phalanx.scheduling.timing import Times
 from phalanx.session.decision import Decisions, Eviction
 from phalanx.session.policy import Policy
 from phalanx.state.snapshot import Snapshot
-from phalanx.web.server import serving
+
+if TYPE_CHECKING:  # what serves takes a while to import, and is needed where something is served
+    from phalanx.live.access_review import AccessReview
+    from phalanx.live.health import Health
+    from phalanx.live.serving_certificate import ServingCertificate
 
 TRACE_LEVEL, MOST_VERBOSE = 3, 5
 """From this verbosity on the trace of sessions is recorded."""
@@ -38,9 +37,9 @@ class Address:
 
     host: str
     port: int
-    certificate: ServingCertificate | None = None
+    certificate: "ServingCertificate | None" = None
     """None: without TLS."""
-    access: AccessReview | None = None
+    access: "AccessReview | None" = None
     """Who may see more than probes; None: everybody."""
 
 
@@ -48,49 +47,42 @@ class Operations:
     """Watches over a scheduler."""
 
     def __init__(
-        self, live: Live, *, config: ConfigSource | None, describe: Callable[[Policy], object], traced_gangs: Collection[str] = ()
-    ) -> None:
+        self, live: Live, *, config: ConfigSource | None, describe: Callable[[Policy], object], traced_gangs: Collection[str] = (),
+        is_served: bool = True,
+    ) -> None:  # fmt: skip
         """Begin to listen; `config` is the file of the configuration, if there is one, and `describe` writes one in full.
 
-        With `traced_gangs`, only what concerns these gangs is logged of sessions.
+        With `traced_gangs`, only what concerns these gangs is logged of sessions. Where nothing is served nothing is measured:
+        nobody could read it, and counting takes longer than some of what is counted.
         """
         self._live, self._config, self._describe = live, config, describe
-        self.metrics, self._narrator, self._heartbeat = (
-            Metrics(lambda: live.clock.now),
-            Narrator(traced_gangs),
-            Heartbeat(lambda: live.clock.elapsed),
-        )
+        self._narrator, self._heartbeat = Narrator(traced_gangs), Heartbeat(lambda: live.clock.elapsed)
+        if is_served:
+            from phalanx.live.measuring import Measuring
+
+            self.measuring = Measuring(live, config)
         self._log = logger_of("scheduler")
         level = verbosity_of(self._log)
         live.loop.trace_level = level if level >= TRACE_LEVEL else 0
         live.loop.traced_gangs = traced_gangs
         live.loop.decided.append(self._note)
-        live.loop.timed.append(self._time)
         live.loop.failed.append(self._failed)
         live.cache.refused.append(self._quarantined)
-        live.loop.binding.bound.append(self._bound)
         live.loop.binding.refused.append(self._refused)
-        live.loop.evictor.evicted.append(self._evicted)
         live.loop.evictor.refused.append(self._not_evicted)
-        live.watching.on_event = self._watched
-        live.turned.append(self._turn)
+        live.turned.append(self._heartbeat.beat)
         if live.election is not None:
             live.election.on_change = lambda text: log_line(self._log, Line(0, text))
-        self.metrics.configured()
         if config is not None:
             config.on_reload.append(self._reloaded)
 
     # --- what happens ------------------------------------------------------------------------------------------------
 
     def _note(self, snapshot: Snapshot, decisions: Decisions) -> None:
-        self.metrics.note(snapshot, decisions)
         cycle = self._live.loop.count
         for fault in decisions.faults.values():
             log_line(self._log, Line(MOST_VERBOSE, fault.traceback.rstrip()))
         log_lines(self._log, lambda level: self._narrator.lines(snapshot, decisions, cycle=cycle, verbosity=level))
-
-    def _time(self, seconds: float, snapshot_seconds: float, times: Times) -> None:
-        self.metrics.session_held(seconds, snapshot_seconds=snapshot_seconds, times=times)
 
     def _failed(self, problem: Exception) -> None:
         log_line(self._log, Line(MOST_VERBOSE, "".join(format_exception(problem)).rstrip()))
@@ -100,29 +92,13 @@ class Operations:
         if problem.__cause__ is not None and not isinstance(problem.__cause__, PhalanxError | ValidationError):
             log_line(self._log, Line(MOST_VERBOSE, "".join(format_exception(problem.__cause__)).rstrip()))
 
-    def _bound(self, task: Task, node: str, seconds: float) -> None:
-        self.metrics.bind_ended(task.key, "bound", seconds=seconds)
-
     def _refused(self, task: Task, problem: ClusterError, seconds: float) -> None:
-        self.metrics.bind_ended(task.key, "conflict" if isinstance(problem, Conflict) else "failed", seconds=seconds)
         log_line(self._log, Line(0, f"a bind was refused: {problem}", {"pod": task.key, "gang": task.gang or ""}))
-
-    def _evicted(self, eviction: Eviction) -> None:
-        self.metrics.evicted(eviction.action)
 
     def _not_evicted(self, eviction: Eviction, reason: str) -> None:
         log_line(self._log, Line(2, f"an eviction for {eviction.preemptor} was refused: {reason}", {"pod": eviction.task.key}))
 
-    def _watched(self, kind: Kind, type_: str) -> None:
-        self.metrics.watch_event(kind.resource, type_)
-
-    def _turn(self) -> None:
-        self._heartbeat.beat()
-        self.metrics.quarantined(Counter(found.kind.resource for found in self._live.cache.quarantined.values()))
-        self.metrics.leads(self._live.is_leader)
-
     def _reloaded(self, outcome: Reload) -> None:
-        self.metrics.config_reloaded(outcome.is_applied)
         self._log.log(20 if outcome.is_applied else 30, "%s", outcome.message)
         if self._config is not None and outcome.is_applied:
             self._live.loop.profile = replace(self._live.loop.profile, policy=self._config.policy)
@@ -133,10 +109,13 @@ class Operations:
 
     # --- what is served ----------------------------------------------------------------------------------------------
 
-    def health(self) -> Health:
+    def health(self) -> "Health":
         """Return what is answered over HTTP."""
+        from phalanx.live.health import Health
+
         return Health(
-            metrics=self.metrics.text, metrics_type=CONTENT_TYPE, config=lambda: self._describe(self._live.loop.profile.policy),
+            metrics=self.measuring.metrics.text, metrics_type=self.measuring.content_type,
+            config=lambda: self._describe(self._live.loop.profile.policy),
             live={"loop": self._heartbeat.check, "sessions": self._live.loop.failures.check},
             ready={"caches": self._caches, "stopping": self._stopping},
         )  # fmt: skip
@@ -166,6 +145,8 @@ class Operations:
     @asynccontextmanager
     async def _served(self, address: Address) -> AsyncIterator[None]:
         """Serve inside the block, with the certificate that is in its files meanwhile."""
+        from phalanx.web.server import serving
+
         certificate, guards = address.certificate, [] if address.access is None else [address.access.middleware]
         application, tls = self.health().application(*guards), None if certificate is None else certificate.context
         follower = None

@@ -137,7 +137,8 @@ class Outbox:
             self._push(place)
 
     def _rank(self, place: Hashable) -> int:
-        return min(job.rank for job in self._lines[place])
+        line = self._lines[place]
+        return line[0].rank if len(line) == 1 else min(job.rank for job in line)
 
     def _push(self, place: Hashable) -> None:
         self._numbers += 1

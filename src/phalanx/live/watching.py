@@ -248,12 +248,13 @@ class Watching:
         for reflector in self.reflectors.values():
             reflector.hurry()
 
-    async def catch_up(self) -> None:
+    async def catch_up(self, *, has_others: bool = True) -> None:
         """Wait until we know what others did before now; a kind that is gone holds nobody up, one that is not needed not for long.
 
-        A watch may be open and silent, and its bookmarks come once a minute: only a new list tells.
+        A watch may be open and silent, and its bookmarks come once a minute: only a new list tells. Where there were no others,
+        lists of whatever age will do, with the watches that go on from them.
         """
-        since = asyncio.get_running_loop().time() - FRESH_SECONDS
+        since = asyncio.get_running_loop().time() - FRESH_SECONDS if has_others else -inf
         await self.has_synced.wait()
         self.hurry()
         for reflector in self.reflectors.values():

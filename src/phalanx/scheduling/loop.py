@@ -238,7 +238,7 @@ class SessionLoop:
     def _held(self, begun: float) -> HeldSession:
         """Hold a session, and say how long it took."""
         now, taken = self._clock.now, [begun]
-        catalogue, times = self._stopwatch.begin(self.profile.catalogue) if self.timed else (self.profile.catalogue, Times())
+        catalogue, times = self._stopwatch.begin(self.profile.catalogue, samples=bool(self.timed))
         session = self.sessions.hold(
             Profile(self.profile.policy, catalogue), now, asks_all=self._asks_all(now), trace_level=self.trace_level,
             traced_gangs=self.traced_gangs, begun=lambda: taken.append(self._clock.elapsed),

@@ -67,9 +67,9 @@ class Stopwatch:
         """Measure plugins in the next session."""
         self._looks_closely = True
 
-    def begin(self, catalogue: Catalogue) -> tuple[Catalogue, Times]:
-        """Return what the next session chooses from, and where its times will be."""
-        times, is_sample = Times(), self._looks_closely or self._sessions % self._sample_every == 0
+    def begin(self, catalogue: Catalogue, *, samples: bool = True) -> tuple[Catalogue, Times]:
+        """Return what the next session chooses from, and where its times will be; without samples, plugins only if asked to."""
+        times, is_sample = Times(), self._looks_closely or (samples and self._sessions % self._sample_every == 0)
         self._sessions, self._looks_closely = self._sessions + 1, False
         plugins = {name: partial(self._plugin, make, times) for name, make in catalogue.plugins.items()} if is_sample else {}
         actions = {name: partial(self._action, make, times) for name, make in catalogue.actions.items()}

@@ -87,7 +87,9 @@ class ClusterState:
 
     def put_task(self, task: Task) -> None:
         """Add a task or replace the one of that key."""
-        self.drop_task(task.key)
+        before = self._tasks.get(task.key)
+        is_booked = before is not None and self._takes_the_same(before, task)
+        self._drop_task(task.key, is_booked=is_booked)
         task = self._binds.with_requests(task, self._nodes)
         self._tasks[task.key] = task
         self._books.add_rows_for(task.shape.request)
@@ -98,15 +100,25 @@ class ClusterState:
             self._refused[task.key] = task
         if task.node and task.status in ON_NODE:
             self._writable(self._on_node, task.node)[task.key] = task
-            self._books.enter(task, 1)
+            if not is_booked:
+                self._books.enter(task, 1)
             self._holders.put(task)
             if task.shape.has_affinity:
                 self._affine[task.key] = task
             if task.reserved_gpu:
                 self._reservations[task.key] = task
 
+    def _takes_the_same(self, before: Task, task: Task) -> bool:
+        """Tell whether a task takes the same room as before: most events tell of pods that stay where they are."""
+        is_same = before.node == task.node and before.shape is task.shape
+        return is_same and before.status in HOLDING and task.status in HOLDING and not self.has_request(task.key)
+
     def drop_task(self, key: TaskKey) -> None:
         """Take a task away; an unknown key is not an error."""
+        self._drop_task(key)
+
+    def _drop_task(self, key: TaskKey, *, is_booked: bool = False) -> None:
+        """Take a task away, but for the books of its node if what follows takes the same room there."""
         task = self._tasks.pop(key, None)
         self._binds.forget(key)
         self._refused.pop(key, None)
@@ -117,7 +129,8 @@ class ClusterState:
             self._changed_gangs.add(task.gang)
         if task.node and task.status in ON_NODE:
             self._remove_from(self._on_node, task.node, key)
-            self._books.enter(task, -1)
+            if not is_booked:
+                self._books.enter(task, -1)
             self._holders.drop(task)
             self._affine.pop(key, None)
             self._reservations.pop(key, None)

@@ -16,6 +16,8 @@ class Listing:
 
     items: list[dict[str, Any]]
     version: str
+    begun: float | None = None
+    """When it was requested, by the event loop, if that was before somebody asked for it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ import msgspec
 
 from phalanx.controllers.controller import Controller, Create, Delete, Key, Patch, RecordEvent, Write
 from phalanx.dialects import schema
-from phalanx.dialects.cluster import describe, readable
+from phalanx.dialects.cluster import describe
+from phalanx.dialects.wrong_field import readable
 from phalanx.errors import ClusterError, Exists, Missing, SnapshotError
 from phalanx.model.kinds import POD, SILENT, Document, Kind, kind_of, object_key
 from phalanx.model.watch_event import WatchEvent

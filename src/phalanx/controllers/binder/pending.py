@@ -8,9 +8,10 @@ import msgspec
 from phalanx.controllers.controller import Key, View
 from phalanx.controllers.objects import group_named, inside, is_leaving, key_of, meta_of
 from phalanx.dialects.bind_requests import bind_request
-from phalanx.dialects.cluster import describe, readable
+from phalanx.dialects.cluster import describe
 from phalanx.dialects.kinds.kai import KaiBindRequest
 from phalanx.dialects.kinds.reader import reader_of
+from phalanx.dialects.wrong_field import readable
 from phalanx.errors import SnapshotError
 from phalanx.model.bind_request import SUCCEEDED, BindRequest
 from phalanx.model.kinds import BIND_REQUEST, POD, Document, split_key

@@ -10,7 +10,8 @@ from phalanx.controllers.controller import View
 from phalanx.controllers.grouper.settings import GrouperSettings
 from phalanx.controllers.objects import annotations_of, controller_of, labels_of, meta_of
 from phalanx.dialects import schema
-from phalanx.dialects.cluster import describe, readable
+from phalanx.dialects.cluster import describe
+from phalanx.dialects.wrong_field import readable
 from phalanx.errors import Missing, SnapshotError
 from phalanx.model.kinds import POD, SILENT, Document, Kind, kind_of
 from phalanx.model.moment import moment_of

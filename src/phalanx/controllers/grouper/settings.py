@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from phalanx.dialects.cluster import readable
+from phalanx.dialects.wrong_field import readable
 from phalanx.errors import ConfigError
 from phalanx.model.shard import NODE_POOL
 

@@ -9,8 +9,9 @@ from msgspec import field
 
 from phalanx.controllers.controller import RecordEvent, Write
 from phalanx.controllers.objects import meta_of, owner_reference
-from phalanx.dialects.cluster import describe, readable
+from phalanx.dialects.cluster import describe
 from phalanx.dialects.schema import Read, Strings
+from phalanx.dialects.wrong_field import readable
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import Document
 

@@ -18,7 +18,6 @@ from phalanx.controllers.volcano_job.job import (
     VolcanoJobState,
 )
 from phalanx.controllers.volcano_job.plugins import IMPLIED, check_plugins
-from phalanx.dialects.cluster import readable
 from phalanx.dialects.field_values import seconds
 from phalanx.dialects.kinds.reader import blank, reader_of
 from phalanx.dialects.kinds.volcano_jobs import (
@@ -33,6 +32,7 @@ from phalanx.dialects.kinds.volcano_jobs import (
 from phalanx.dialects.pod_defaults import with_implied_requests
 from phalanx.dialects.pods import pod_request
 from phalanx.dialects.schema import Read, ShapeSpec, Strings
+from phalanx.dialects.wrong_field import readable
 from phalanx.errors import SnapshotError
 from phalanx.model.duration import seconds_of
 from phalanx.model.kinds import Document

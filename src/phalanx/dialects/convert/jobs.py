@@ -5,12 +5,13 @@ from typing import Any
 
 import msgspec
 
-from phalanx.dialects.cluster import describe, readable
+from phalanx.dialects.cluster import describe
 from phalanx.dialects.convert.neutral_gangs import Lost
 from phalanx.dialects.group_references import GROUP
 from phalanx.dialects.kinds.reader import reader_of
 from phalanx.dialects.kinds.volcano_jobs import JobTask, VolcanoJob
 from phalanx.dialects.pods import ROLE
+from phalanx.dialects.wrong_field import readable
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import Document
 

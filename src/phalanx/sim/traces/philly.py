@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from phalanx.dialects.cluster import readable
+from phalanx.dialects.wrong_field import readable
 from phalanx.errors import SnapshotError, TraceError
 from phalanx.sim.traces.draft import RecordedTrace, TraceDraft
 from phalanx.sim.traces.rows import NOTHING, TraceRow, moment

@@ -2,8 +2,8 @@
 
 It serves for embedded clusters and real API servers; the latter need credentials.
 
-What is read comes through an HTTP library, which knows about long streams and compressed answers. What is written goes over plain
-connections of our own (`plain_http.py`), since a gang is as many requests as it has pods.
+Requests go over plain connections of our own (`plain_http.py`), since a gang is as many requests as it has pods. A frugal client,
+which runs beside the server, lets it compress nothing: packing a list takes a server longer than sending it.
 
 Two things are checked at the last moment before a request is sent. The credential is asked for each time, since tokens expire. And
 requests that change something are fenced: a scheduler whose lease has run out while it waited for a connection, or was stopped by
@@ -14,25 +14,26 @@ for the address and the authority (`again`), as kubeconfigs are written anew whe
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing, suppress
+import zlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import Any, Self, TypeVar
 from urllib.parse import urlencode
 
-import aiohttp
 import msgspec
-from yarl import URL
 
 from phalanx.errors import Unreachable
 from phalanx.model.kinds import EVENT, POD, Document, Kind, kind_at, kind_of
 from phalanx.store import patches
 from phalanx.store.api_client import JSON, Change, Listing, ListingPage
 from phalanx.store.kube import fields_read as needed
+from phalanx.store.kube.api_request import ApiRequest, Way
 from phalanx.store.kube.credentials import Credential, Credentials, FixedCredentials
-from phalanx.store.kube.plain_http import CONNECT_SECONDS, Answer, Connections
-from phalanx.store.kube.write_request import Way, WriteRequest
+from phalanx.store.kube.http_answer import Answer
+from phalanx.store.kube.paging import AT_START, USUAL, PagesAhead
+from phalanx.store.kube.plain_http import AnswerStream, Connections, let_pass
 from phalanx.store.paths import ResourcePath
 from phalanx.store.status_errors import problem_of
 from phalanx.store.warning_headers import warning_text
@@ -48,11 +49,9 @@ UNAUTHORIZED = 401
 FREE = frozenset({EVENT, kind_at("coordination.k8s.io", "leases")})
 """Kinds that are written whether or not we lead: the lease is how a leader is elected, and an event changes nothing."""
 NOT_SENT = "not sent: another scheduler may have taken over"
-LONGEST_LINE = 4 << 20
-"""A watch sends one object per line; etcd takes none above 1.5 MB."""
 FIRST_REFUSAL = 400
 T = TypeVar("T")
-ENDLESS = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENCE_SECONDS)
+GZIP = 16 + zlib.MAX_WBITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,6 @@ class Client:
         self._lost_since: float | None = None
         self.credentials = credentials or FixedCredentials()
         self._server_name = server_name or None
-        self._session: aiohttp.ClientSession | None = None
         self._answer_seconds = answer_seconds
         self.served: Mapping[Kind, Kind] = {}
         """Kinds that are served in another version than that of `model.kinds`, or without a status subresource."""
@@ -95,6 +93,8 @@ class Client:
         """The server's clock at its last answer, in seconds since 1970."""
         self._date = ""
         self._connections = Connections()
+        self._ahead: dict[Kind, PagesAhead] = {}
+        """Lists that were requested before anybody asked for them."""
         self._way: Way | None = None
 
     def note_date(self, date: str, seconds: float) -> None:
@@ -129,17 +129,14 @@ class Client:
         return f"waited for {self._answer_seconds:g} s"
 
     async def __aenter__(self) -> Self:
-        """Open the connections."""
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0), read_bufsize=LONGEST_LINE, trust_env=False
-        )  # fmt: skip
+        """Open nothing yet: connections are opened when they are needed."""
         return self
 
     async def __aexit__(self, *problem: object) -> None:
         """Close the connections."""
-        assert self._session is not None
+        for pages in self._ahead.values():
+            pages.close()
         self._connections.close()
-        await self._session.close()
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -151,28 +148,42 @@ class Client:
         """Return the objects of a kind, in one namespace or in all; requested in pages of this size."""
         items: list[dict[str, Any]] = []
         version = ""
-        async for found in self.pages(kind, namespace, labels=labels, fields=fields, page=page):
+        ahead = self._pages_of(kind, namespace, labels=labels, fields=fields, page=page)
+        async for found in self._read_pages(kind, ahead):
             items += found.items
             version = found.version
-        return Listing(items, version)
+        return Listing(items, version, ahead.begun)
 
     async def pages(
         self, kind: Kind, namespace: str = "", *, labels: str = "", fields: str = "", page: int = PAGE
     ) -> AsyncGenerator[ListingPage, None]:
         """Yield the objects of a kind page by page; all pages show the version of the first."""
-        query = {"labelSelector": labels, "fieldSelector": fields, "limit": str(page)}
-        own = {"apiVersion": self.served.get(kind, kind).api_version, "kind": kind.kind}
-        while True:
-            found = await self._page(kind, namespace, query)
-            items = [{**own, **item} for item in found.items or ()]
-            yield ListingPage(items, found.metadata.get("resourceVersion", ""), found.metadata.get("remainingItemCount") or 0)
-            query["continue"] = found.metadata.get("continue", "")
-            if not query["continue"]:
-                return
+        async for found in self._read_pages(kind, self._pages_of(kind, namespace, labels=labels, fields=fields, page=page)):
+            yield found
 
-    async def _page(self, kind: Kind, namespace: str, query: Mapping[str, str]) -> "needed.ListAnswer[dict[str, Any]]":
-        body = await self._send("GET", self._path(ResourcePath(kind, namespace)), query)
-        return self._read(lambda: needed.read_page(kind if self._is_frugal else None, body))
+    def read_ahead(self, *kinds: Kind) -> None:
+        """Request whole lists of some kinds now; whoever asks for one first gets what has come by then."""
+        for kind in kinds:
+            self._ahead[kind] = self._pages_of(kind, ahead=AT_START)
+
+    def _pages_of(
+        self, kind: Kind, namespace: str = "", *, labels: str = "", fields: str = "", page: int = PAGE, ahead: int = USUAL
+    ) -> PagesAhead:
+        query = {"labelSelector": labels, "fieldSelector": fields, "limit": str(page)}
+        if (known := self._ahead.pop(kind, None)) is not None:
+            if not (namespace or labels or fields):
+                return known
+            known.close()
+        path = self._path(ResourcePath(kind, namespace))
+        return PagesAhead(lambda query: self._get(path, query), query, ahead=ahead)
+
+    async def _read_pages(self, kind: Kind, ahead: PagesAhead) -> AsyncGenerator[ListingPage, None]:
+        own = {"apiVersion": self.served.get(kind, kind).api_version, "kind": kind.kind}
+        async with aclosing(ahead.bodies()) as bodies:
+            async for body in bodies:
+                found = self._read(lambda body=body: needed.read_page(kind if self._is_frugal else None, body))  # type: ignore[misc]
+                items = [{**own, **item} for item in found.items or ()]
+                yield ListingPage(items, found.metadata.get("resourceVersion", ""), found.metadata.get("remainingItemCount") or 0)
 
     async def watch(
         self, kind: Kind, namespace: str = "", *, since: str = "", labels: str = "", fields: str = ""
@@ -203,14 +214,13 @@ class Client:
                 yield changes
 
     async def _changes(self, target: ResourcePath, query: Mapping[str, str]) -> AsyncGenerator[Sequence[Change], None]:
-        async with self._open(self._path(target), query, timeout=ENDLESS) as answer:
-            await self._refuse(answer)
+        async with self._opened(_with_query(self._path(target), query)) as stream:
             yield ()
             rest = b""
             kind = target.kind if self._is_frugal else None
-            async for chunk in answer.content.iter_any():
+            async for chunk in stream.parts(SILENCE_SECONDS):
                 *lines, rest = (rest + chunk if rest else chunk).split(b"\n")
-                yield [_change(kind, line, answer.status) for line in lines if line]
+                yield [_change(kind, line, stream.answer.status) for line in lines if line]
 
     async def version(self) -> Document:
         """Return what the server says it is."""
@@ -319,35 +329,45 @@ class Client:
         return await self._write(method, _with_query(path, query), body, form, is_fenced=is_fenced)
 
     async def _get(self, path: str, query: Mapping[str, str], accept: str = JSON) -> bytes:
-        async with self._open(path, query, accept=accept) as answer:
-            await self._refuse(answer)
-            return await answer.read()
+        request = ApiRequest.reading(_with_query(path, query), accept=accept, may_compress=not self._is_frugal)
+        return await self._asked(request)
 
-    def _open(
-        self, path: str, query: Mapping[str, str], timeout: aiohttp.ClientTimeout | None = None, *, accept: str = JSON
-    ) -> "_PendingAnswer":
-        session = self._session
-        assert session is not None, "use the client in 'async with'"
-        url = URL(f"{self.server}{_with_query(path, query)}", encoded=True)
-        patience = timeout or aiohttp.ClientTimeout(total=self._answer_seconds, sock_connect=CONNECT_SECONDS)
+    @asynccontextmanager
+    async def _opened(self, target: str) -> AsyncIterator[AnswerStream]:
+        """Yield an answer whose body is read by the block; if the credential is refused, ask once more with a new one."""
+        request, credentials = ApiRequest.reading(target), self.credentials
+        credential = await credentials.current()
+        async with self._streamed(request, credential) as stream:
+            if stream.answer.status != UNAUTHORIZED or not await credentials.renew(credential):
+                await self._refuse(stream)
+                yield stream
+                return
+        async with self._streamed(request, await credentials.current()) as stream:
+            await self._refuse(stream)
+            yield stream
 
-        def request(credential: Credential) -> Any:  # Any: aiohttp's type of it is private
-            tls = True if credential.tls is None else credential.tls
-            return session.get(
-                url, headers={"Accept": accept, **credential.headers}, ssl=tls, server_hostname=self._server_name,
-                timeout=patience,
-            )  # fmt: skip
+    @asynccontextmanager
+    async def _streamed(self, request: ApiRequest, credential: Credential) -> AsyncIterator[AnswerStream]:
+        """Yield an answer; whatever goes wrong on the way, also while its body is read, is Unreachable."""
+        way, begun = self._way_as(credential), asyncio.get_running_loop().time()
+        try:
+            async with self._connections.stream(way.place, request.encoded(way), seconds=self._answer_seconds) as stream:
+                self._note(stream.answer, begun)
+                yield stream
+        except OSError as problem:
+            unreachable = self.unreachable(problem)
+            self.note_loss()
+            raise unreachable from problem
 
-        return _PendingAnswer(self, request)
-
-    async def _refuse(self, answer: aiohttp.ClientResponse) -> None:
+    async def _refuse(self, stream: AnswerStream) -> None:
         """Raise the error that the server answered."""
-        headers = {name.lower(): answer.headers.getall(name) for name in answer.headers}
-        self._judge(Answer(answer.status, headers, await answer.read() if answer.status >= FIRST_REFUSAL else b""))
+        if stream.answer.status >= FIRST_REFUSAL:
+            stream.answer.body = await stream.read(self._answer_seconds)
+        self._judge(stream.answer)
 
     def _judge(self, answer: Answer) -> None:
         """Pass warnings on, and raise the error that the server answered."""
-        for header in answer.headers.get("warning", ()):
+        for header in answer.headers("warning"):
             if text := warning_text(header):
                 self.warned(text)
         if answer.status >= FIRST_REFUSAL:
@@ -364,7 +384,9 @@ class Client:
 
         Once only: a second refusal means that the user is not known, and a plugin that logs in would be run for ever.
         """
-        request = WriteRequest.of(method, target, body, form, is_fenced=is_fenced)
+        return await self._asked(ApiRequest.of(method, target, body, form, is_fenced=is_fenced))
+
+    async def _asked(self, request: ApiRequest) -> bytes:
         credentials = self.credentials
         credential = await credentials.current()
         answer = await self._answer(request, credential)
@@ -373,22 +395,31 @@ class Client:
         self._judge(answer)
         return answer.body
 
-    async def _answer(self, request: WriteRequest, credential: Credential) -> Answer:
-        way, begun = self._way, asyncio.get_running_loop().time()
-        if way is None or way.server is not self.server or way.credential is not credential:
-            way = self._way = Way.to(self.server, credential, self._server_name)
-        check = self._fence if request.is_fenced else _pass
+    async def _answer(self, request: ApiRequest, credential: Credential) -> Answer:
+        way, begun = self._way_as(credential), asyncio.get_running_loop().time()
+        check = self._fence if request.is_fenced else let_pass
         try:
             answer = await self._connections.ask(
                 way.place, request.encoded(way), check=check, seconds=self._answer_seconds, is_repeatable=request.is_repeatable
             )
+            if not self._is_frugal and answer.header("content-encoding") == "gzip":
+                answer.body = _unpacked(answer.body)
         except OSError as problem:
             unreachable = self.unreachable(problem)
             self.note_loss()
             raise unreachable from problem
+        self._note(answer, begun)
+        return answer
+
+    def _way_as(self, credential: Credential) -> Way:
+        way = self._way
+        if way is None or way.server is not self.server or way.credential is not credential:
+            way = self._way = Way.to(self.server, credential, self._server_name)
+        return way
+
+    def _note(self, answer: Answer, begun: float) -> None:
         self.note_answer()
         self.note_date(answer.header("date"), asyncio.get_running_loop().time() - begun)
-        return answer
 
     def _fence(self) -> None:
         """Refuse to write, unless we may; called when the connection is there.
@@ -401,10 +432,9 @@ class Client:
 
     def unreachable(self, problem: Exception) -> Unreachable:
         """Return the error that says how nobody has answered."""
-        if isinstance(problem, TimeoutError) and not isinstance(problem, aiohttp.ConnectionTimeoutError):
+        if isinstance(problem, TimeoutError):
             return Unreachable(f"{self.server} does not answer; {self.patience}")
-        cause = problem.os_error if isinstance(problem, aiohttp.ClientConnectorError) else problem  # without our own TLS objects
-        return Unreachable(f"no cluster at {self.server}: {str(cause) or type(cause).__name__}")
+        return Unreachable(f"no cluster at {self.server}: {str(problem) or type(problem).__name__}")
 
     def _read(self, read: Callable[[], T]) -> T:
         try:
@@ -412,45 +442,6 @@ class Client:
         except msgspec.DecodeError as problem:
             text = f"{self.server} does not answer as a Kubernetes API server does; check the address"
             raise Unreachable(text) from problem
-
-
-class _PendingAnswer:
-    """A request that is sent on entering ``async with``; network errors become Unreachable."""
-
-    def __init__(self, client: Client, request: Callable[[Credential], Any]) -> None:  # Any: as above
-        self._client, self._request = client, request
-        self._asked: Any = None
-
-    async def __aenter__(self) -> aiohttp.ClientResponse:
-        """Send the request; if the credential is refused, once more with a new one.
-
-        Once only: a second refusal means that the user is not known, and a plugin that logs in would be run for ever.
-        """
-        credentials = self._client.credentials
-        credential = await credentials.current()
-        answer = await self._answer(credential)
-        if answer.status == UNAUTHORIZED and await credentials.renew(credential):
-            answer.release()
-            answer = await self._answer(await credentials.current())
-        return answer
-
-    async def _answer(self, credential: Credential) -> aiohttp.ClientResponse:
-        self._asked, begun = self._request(credential), asyncio.get_running_loop().time()
-        try:
-            answer = await self._asked.__aenter__()
-        except (aiohttp.ClientError, TimeoutError, OSError) as problem:
-            unreachable = self._client.unreachable(problem)
-            self._client.note_loss()
-            raise unreachable from problem
-        assert isinstance(answer, aiohttp.ClientResponse)
-        self._client.note_answer()
-        self._client.note_date(answer.headers.get("Date", ""), asyncio.get_running_loop().time() - begun)
-        return answer
-
-    async def __aexit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: object) -> None:
-        await self._asked.__aexit__(kind, problem, trace)
-        if isinstance(problem, aiohttp.ClientError | TimeoutError):
-            raise self._client.unreachable(problem) from problem
 
 
 def _change(kind: Kind | None, line: bytes, code: int) -> Change:
@@ -469,8 +460,11 @@ def _list_of(document: Document) -> ResourcePath:
     return ResourcePath(kind, str(document.get("metadata", {}).get("namespace") or "default") if kind.is_namespaced else "")
 
 
-def _pass() -> None:
-    """Let a request through."""
+def _unpacked(body: bytes) -> bytes:
+    try:
+        return zlib.decompress(body, GZIP)
+    except zlib.error as problem:
+        raise OSError(f"the answer is not compressed as it says: {problem}") from problem
 
 
 def _with_query(path: str, query: Mapping[str, str]) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from phalanx.dialects.cluster import readable
+from phalanx.dialects.wrong_field import readable
 from phalanx.errors import ConfigError
 from phalanx.store.kube.credentials import Clock, Credential, bearer
 from phalanx.store.kube.kubeconfig import ExecConfig, KubeconfigCluster

@@ -123,6 +123,12 @@ class ListAnswer(msgspec.Struct, Generic[T]):
     items: list[T] | None = None
 
 
+class _ListMetadata(msgspec.Struct):
+    """What is read of a part of a list before its objects."""
+
+    metadata: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
 class RawWatchEvent(msgspec.Struct):
     """An event of a watch, whose object is decoded later, when its type is known."""
 
@@ -130,7 +136,7 @@ class RawWatchEvent(msgspec.Struct):
     object: msgspec.Raw
 
 
-_WATCH_EVENT = msgspec.json.Decoder(RawWatchEvent)
+_WATCH_EVENT, _LIST_METADATA = msgspec.json.Decoder(RawWatchEvent), msgspec.json.Decoder(_ListMetadata)
 _WHOLE_PAGE, _WHOLE = msgspec.json.Decoder(ListAnswer[dict[str, Any]]), msgspec.json.Decoder(dict[str, Any])
 _PAGES: Mapping[Kind | None, msgspec.json.Decoder[Any]] = MappingProxyType(
     {POD: msgspec.json.Decoder(ListAnswer[PodParts]), NODE: msgspec.json.Decoder(ListAnswer[NodeParts])}
@@ -150,6 +156,14 @@ def read_page(kind: Kind | None, body: bytes) -> ListAnswer[dict[str, Any]]:
     for item in () if kind in _RECORD_KEPT else page.items or ():
         _drop_record(item)
     return page
+
+
+def read_continuation(body: bytes) -> str:
+    """Return where the next part of a list begins, without reading its objects; empty if this is the last, or no list at all."""
+    try:
+        return str(_LIST_METADATA.decode(body).metadata.get("continue") or "")
+    except msgspec.DecodeError:
+        return ""
 
 
 def read_watch_event(line: bytes) -> RawWatchEvent:

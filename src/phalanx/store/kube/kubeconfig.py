@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from phalanx.dialects.cluster import readable
 from phalanx.dialects.documents import parse_text
+from phalanx.dialects.wrong_field import readable
 from phalanx.errors import ConfigError, SnapshotError
 from phalanx.store.bounded_files import read_bounded
 

@@ -147,11 +147,13 @@ class Mirror:
         self._put(kind, document, is_last_word=is_last_word)
 
     def _enter(self, kind: Kind, place: Place, document: Document, before: Document | None) -> None:
+        self._objects[kind][place] = document
         if before is None:
             insort(self._names.setdefault(kind, {}).setdefault(place[0], []), place[1])
+        elif before["metadata"].get("ownerReferences") == document["metadata"].get("ownerReferences"):
+            return
         else:
             self._disown(kind, place, before)
-        self._objects[kind][place] = document
         for uid in _owners(document):
             self._owned.setdefault((uid, kind), {})[place] = None
 

@@ -1,7 +1,8 @@
-"""HTTP/1.1 as far as writes to an API server need it: one small request and its answer at a time, over connections that are kept.
+"""HTTP/1.1 as far as clients of an API server need it: one request and its answer at a time, over connections that are kept.
 
-A general HTTP library spends 100 µs and more on a request, and a gang is as many requests as it has pods. Here a request is two
-pieces of bytes, and an answer is read by hand. Nothing is encoded, no redirects are followed, and no proxy is asked.
+A general HTTP library spends 100 µs and more on a request, and a gang is as many requests as it has pods; importing one takes as
+long as a session. Here a request is one piece of bytes, and an answer is read by hand. No redirects are followed, and no proxy is
+asked.
 
 Who asks may refuse at the last moment, when the connection is there and nothing is sent: see `Connections.ask`. What goes wrong on
 the way is an `OSError`; `TimeoutError` is one of them.
@@ -9,50 +10,29 @@ the way is an `OSError`; `TimeoutError` is one of them.
 
 import asyncio
 import ssl
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from functools import cache
-from typing import NamedTuple, cast
+
+from phalanx.store.kube.http_answer import Answer, AnswerReader
+from phalanx.store.kube.wire import Place, Wire
 
 CONNECT_SECONDS = 5.0
 KEPT_SECONDS = 15.0
 """A connection that was not used for so long is not used again: servers and what is before them close idle ones."""
-LONGEST_HEAD = 64 << 10
-HEAD_END, LINE_END = b"\r\n\r\n", b"\r\n"
-NO_BODY = frozenset({204, 304})
-FIRST_FINAL = 200
-"""Answers below only say that the real one is to come."""
-
-
-class Place(NamedTuple):
-    """The other end of connections that can stand in for each other."""
-
-    host: str
-    port: int
-    tls: ssl.SSLContext | None
-    """None: without TLS."""
-    server_name: str | None
-
-
-@dataclass(slots=True)
-class Answer:
-    """What came back."""
-
-    status: int
-    headers: dict[str, list[str]] = field(default_factory=dict)
-    """By their names in small letters."""
-    body: bytes = b""
-
-    def header(self, name: str) -> str:
-        """Return the first header of a name, in small letters; empty if there is none."""
-        found = self.headers.get(name)
-        return found[0] if found else ""
+MOST_WAITING = 4 << 20
+"""Bytes of a stream that wait for whoever reads it; the server waits from then on."""
 
 
 @cache
 def usual_tls() -> ssl.SSLContext:
     """Return the context that trusts whom this machine trusts."""
     return ssl.create_default_context()
+
+
+def let_pass() -> None:
+    """Have nothing against a request."""
 
 
 class Connections:
@@ -62,6 +42,8 @@ class Connections:
         """Begin with none."""
         self._idle: dict[Place, list[_Connection]] = {}
         self._open: set[_Connection] = set()
+        self._sessions: dict[Place, ssl.SSLSession] = {}
+        """One session of TLS with each: a handshake that begins with it takes either side a third of the time."""
 
     def close(self) -> None:
         """Close all of them."""
@@ -70,7 +52,7 @@ class Connections:
         self._idle.clear()
 
     async def ask(
-        self, place: Place, request: bytes, *, check: Callable[[], None], seconds: float, is_repeatable: bool = False
+        self, place: Place, request: bytes, *, check: Callable[[], None] = let_pass, seconds: float, is_repeatable: bool = False
     ) -> Answer:
         """Send a request and return its answer, within some seconds in all.
 
@@ -96,10 +78,41 @@ class Connections:
         except BaseException:  # also when cancelled: the answer to this request must not be taken for that to the next one
             connection.close()
             raise
-        if connection.is_open:
+        self._keep(connection)
+        return answer
+
+    @asynccontextmanager
+    async def stream(self, place: Place, request: bytes, *, seconds: float) -> "AsyncIterator[AnswerStream]":
+        """Send a request and yield its answer once its head is there, within some seconds; its body is read by the block.
+
+        The connection is kept if the body was read to its end.
+        """
+        deadline = asyncio.get_running_loop().time() + seconds
+        connection, stream = await self._begun(place, request, deadline)
+        try:
+            yield stream
+        finally:
+            if stream.is_whole:
+                self._keep(connection)
+            else:
+                connection.close()
+
+    async def _begun(self, place: Place, request: bytes, deadline: float) -> "tuple[_Connection, AnswerStream]":
+        """Send a request whose answer is streamed; once more if a kept connection turns out to be closed."""
+        loop = asyncio.get_running_loop()
+        connection = self._kept(place, loop.time())
+        if connection is not None:
+            with suppress(ConnectionError):
+                return connection, await connection.stream(request, deadline)
+        connection = await self._connect(place, min(CONNECT_SECONDS, deadline - loop.time()))
+        return connection, await connection.stream(request, deadline)
+
+    def _keep(self, connection: "_Connection") -> None:
+        if connection.is_open and connection.wire is not None:
+            if connection.place not in self._sessions and (session := connection.wire.session) is not None:
+                self._sessions[connection.place] = session
             connection.idle_since = asyncio.get_running_loop().time()
             self._idle.setdefault(connection.place, []).append(connection)
-        return answer
 
     def _kept(self, place: Place, now: float) -> "_Connection | None":
         """Return the connection that was used last, if it is still good."""
@@ -112,40 +125,125 @@ class Connections:
         return None
 
     async def _connect(self, place: Place, seconds: float) -> "_Connection":
-        name = None if place.tls is None else place.server_name or place.host
+        connection = _Connection(place, self._open.discard)
         try:
             async with asyncio.timeout(seconds):
-                _, connection = await asyncio.get_running_loop().create_connection(
-                    lambda: _Connection(place, self._open.discard), place.host, place.port, ssl=place.tls, server_hostname=name
-                )
+                wire = connection.wire = await Wire.to(place, connection, self._sessions.get(place))
         except TimeoutError as problem:
             raise ConnectionError(f"no connection within {seconds:g} s") from problem
+        if not wire.is_resumed:
+            self._sessions.pop(place, None)  # it is too old, or the server another one
         self._open.add(connection)
         return connection
 
 
-class _Connection(asyncio.Protocol):
+class AnswerStream:
+    """An answer whose body is read while it comes."""
+
+    def __init__(self) -> None:
+        """Begin without anything."""
+        self.answer = Answer(0)
+        self.is_whole = False
+        self._parts: deque[bytes] = deque()
+        self.waiting = 0
+        """Bytes that have come and were not read yet."""
+        self._wire: Wire | None = None
+        self._problem: OSError | None = None
+        self._changed: asyncio.Future[None] | None = None
+
+    async def parts(self, silence: float) -> AsyncIterator[bytes]:
+        """Yield what has come, until the end; nothing for `silence` seconds is a TimeoutError."""
+        while True:
+            if self._parts:
+                data = b"".join(self._parts)
+                self._parts.clear()
+                self.waiting = self._count(0)
+                yield data
+            elif self._problem is not None:
+                raise self._problem
+            elif self.is_whole:
+                return
+            else:
+                await self._wait(silence)
+
+    async def read(self, seconds: float) -> bytes:
+        """Return the whole body."""
+        return b"".join([part async for part in self.parts(seconds)])
+
+    async def _wait(self, seconds: float) -> None:
+        self._changed = asyncio.get_running_loop().create_future()
+        async with asyncio.timeout(seconds):
+            await self._changed
+
+    def _count(self, size: int) -> int:
+        """Stop reading when too much waits, and go on when that was read."""
+        if self._wire is not None and (size > MOST_WAITING) != (self.waiting > MOST_WAITING):
+            (self._wire.pause if size > MOST_WAITING else self._wire.resume)()
+        return size
+
+    # --- what the connection calls -----------------------------------------------------------------------------------
+
+    def add(self, part: bytes) -> None:
+        """Take in a part of the body."""
+        self._parts.append(part)
+        self.waiting = self._count(self.waiting + len(part))
+        self._wake()
+
+    def begin(self, answer: Answer, wire: Wire) -> None:
+        """Take in the head; parts of the body may have come with it."""
+        self.answer, self._wire = answer, wire
+        if self.waiting > MOST_WAITING:
+            wire.pause()
+
+    def end(self, problem: OSError | None) -> None:
+        """Nothing more comes."""
+        self.is_whole, self._problem, self._wire = problem is None, problem, None
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._changed is not None and not self._changed.done():
+            self._changed.set_result(None)
+
+
+class _Connection:
     """One connection, on which one request at a time is under way."""
 
-    def __init__(self, place: Place, lost: Callable[["_Connection"], None]) -> None:
-        self.place, self._lost = place, lost
+    def __init__(self, place: Place, gone: Callable[["_Connection"], None]) -> None:
+        self.place, self._gone = place, gone
         self.idle_since = 0.0
-        self.is_open = False
-        self._transport: asyncio.Transport | None = None
+        self.wire: Wire | None = None
+        self._reader: AnswerReader | None = None
+        self._stream: AnswerStream | None = None
         self._answered: asyncio.Future[Answer] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._buffer = b""
 
-    def ask(self, request: bytes, deadline: float) -> "asyncio.Future[Answer]":
-        """Send a request; the future is that of its answer."""
+    @property
+    def is_open(self) -> bool:
+        """Tell whether another request can be sent."""
+        return self.wire is not None and self.wire.is_open
+
+    def ask(self, request: bytes, deadline: float, stream: AnswerStream | None = None) -> "asyncio.Future[Answer]":
+        """Send a request; the future is that of its answer, or of its head if the body is streamed."""
         loop = asyncio.get_running_loop()
         answered = self._answered = loop.create_future()
-        if self._transport is None or not self.is_open:
+        wire, self._stream = self.wire, stream
+        if wire is None or not wire.is_open:
             answered.set_exception(ConnectionResetError("Server disconnected"))
             return answered
+        self._reader = AnswerReader(None if stream is None else stream.add)
         self._timer = loop.call_at(deadline, self._expire)
-        self._transport.write(request)
+        wire.send(request)
         return answered
+
+    async def stream(self, request: bytes, deadline: float) -> AnswerStream:
+        """Send a request and return its answer once its head is there."""
+        stream = AnswerStream()
+        try:
+            await self.ask(request, deadline, stream)
+        except BaseException:  # also when cancelled: see `Connections.ask`
+            self.close()
+            raise
+        return stream
 
     def close(self) -> None:
         """Close it; what is under way fails."""
@@ -154,130 +252,61 @@ class _Connection(asyncio.Protocol):
     def _expire(self) -> None:
         self._fail(TimeoutError())
 
-    def _fail(self, problem: Exception) -> None:
-        self.is_open = False
-        self._lost(self)
-        answered = self._end()
-        if answered is not None and not answered.done():
-            answered.set_exception(problem)
-        if self._transport is not None:
-            self._transport.abort()
+    def _fail(self, problem: OSError) -> None:
+        self._gone(self)
+        if self.wire is not None:
+            self.wire.close()
+        self._end(problem, None)
 
-    def _end(self) -> "asyncio.Future[Answer] | None":
-        """Return whose turn it was; from now on nobody's."""
-        answered, self._answered, self._buffer = self._answered, None, b""
+    def _end(self, problem: OSError | None, answer: Answer | None) -> None:
+        """Tell whose turn it was; from now on it is nobody's."""
+        answered, stream, self._answered, self._stream, self._reader = self._answered, self._stream, None, None, None
+        self._stop_timer()
+        if stream is not None:
+            stream.end(problem)
+        if answered is not None and not answered.done():
+            answered.set_result(answer) if answer is not None else answered.set_exception(problem or OSError("no answer"))
+
+    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        return answered
+            self._timer = None
 
-    # --- what the event loop calls -----------------------------------------------------------------------------------
+    # --- what the wire calls -----------------------------------------------------------------------------------------
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport, self.is_open = cast(asyncio.Transport, transport), True  # uvloop's are none, and do what they do
-
-    def data_received(self, data: bytes) -> None:
-        self._buffer = self._buffer + data if self._buffer else data
-        try:
-            self._look(is_end=False)
-        except ValueError as problem:
-            self._fail(OSError(f"the answer is not HTTP: {problem}"))
-
-    def eof_received(self) -> None:
-        try:
-            self._look(is_end=True)
-        except ValueError as problem:
-            self._fail(OSError(f"the answer is not HTTP: {problem}"))
-
-    def connection_lost(self, problem: Exception | None) -> None:
-        self._fail(problem if isinstance(problem, OSError) else ConnectionResetError("Server disconnected"))
-
-    # --- the answer --------------------------------------------------------------------------------------------------
-
-    def _look(self, *, is_end: bool) -> None:
+    def received(self, data: bytes) -> None:
         """Look whether the answer is there as a whole."""
-        answered = self._answered
-        if answered is None or answered.done():
+        reader = self._reader
+        if reader is None:
             self._fail(OSError("the server answers what nobody asked"))  # nobody hears it, and the connection is given up
             return
-        found = read_answer(self._buffer, is_end=is_end)
-        if found is None:
+        try:
+            reader.feed(data)
+        except ValueError as problem:
+            self._fail(OSError(f"the answer is not HTTP: {problem}"))
             return
-        answer, length = found
-        has_rest = len(self._buffer) > length
-        self._end()
-        if is_end or has_rest or "close" in answer.header("connection").lower():
-            self._fail(ConnectionResetError("Connection closed"))
-        answered.set_result(answer)
+        if reader.answer is not None:
+            self._note(reader, reader.answer)
 
+    def _note(self, reader: AnswerReader, answer: Answer) -> None:
+        stream, answered, wire = self._stream, self._answered, self.wire
+        assert wire is not None, "it has received something"
+        if stream is not None and answered is not None and not answered.done():
+            stream.begin(answer, wire)
+            self._stop_timer()
+            answered.set_result(answer)
+        if not reader.is_whole:
+            return
+        is_last = bool(reader.rest) or "close" in answer.header("connection").lower()
+        self._end(None, answer)
+        if is_last:
+            self.close()
 
-def read_answer(data: bytes, *, is_end: bool = False) -> tuple[Answer, int] | None:
-    """Return the first final answer in what has come, and where it ends; None if more is to come. `is_end`: nothing does.
-
-    Raises ValueError for what is no answer.
-    """
-    start = 0
-    while True:
-        end = data.find(HEAD_END, start)
-        if end < 0:
-            if len(data) - start > LONGEST_HEAD:
-                raise ValueError("its head is too long")
-            return None
-        answer, start = _head(data[start:end]), end + len(HEAD_END)
-        if answer.status >= FIRST_FINAL:
-            break
-    if answer.status in NO_BODY:
-        return answer, start
-    if "chunked" in answer.header("transfer-encoding").lower():
-        return _in_chunks(answer, data, start)
-    if "content-length" in answer.headers:
-        length = answer.header("content-length")
-        if not (length.isascii() and length.isdigit()):
-            raise ValueError(f"Content-Length is {length!r}")
-        end = start + int(length)
-        answer.body = data[start:end]
-        return (answer, end) if len(data) >= end else None
-    answer.body = data[start:]
-    return (answer, len(data)) if is_end else None
-
-
-def _head(data: bytes) -> Answer:
-    first, *lines = data.decode("latin-1").split("\r\n")
-    version, _, rest = first.partition(" ")
-    code = rest[:3]
-    if not version.startswith("HTTP/1.") or not (code.isascii() and code.isdigit()):
-        raise ValueError(f"it begins with {first[:40]!r}")
-    answer = Answer(int(code))
-    if version == "HTTP/1.0":
-        answer.headers["connection"] = ["close"]
-    for line in lines:
-        name, colon, value = line.partition(":")
-        if not colon:
-            raise ValueError(f"a header is {line[:40]!r}")
-        answer.headers.setdefault(name.lower(), []).append(value.strip())
-    return answer
-
-
-def _in_chunks(answer: Answer, data: bytes, start: int) -> tuple[Answer, int] | None:
-    parts: list[bytes] = []
-    while True:
-        end = data.find(LINE_END, start)
-        if end < 0:
-            return None
-        size = int(data[start:end].partition(b";")[0], 16)
-        if size < 0:
-            raise ValueError("a chunk has a negative length")
-        start = end + len(LINE_END)
-        if not size:
-            return _after_chunks(answer, b"".join(parts), data, start)
-        if len(data) < start + size + len(LINE_END):
-            return None
-        parts.append(data[start : start + size])
-        start += size + len(LINE_END)
-
-
-def _after_chunks(answer: Answer, body: bytes, data: bytes, start: int) -> tuple[Answer, int] | None:
-    """Skip the headers that may follow the last chunk."""
-    while (end := data.find(LINE_END, start)) > start:
-        start = end + len(LINE_END)
-    answer.body = body
-    return None if end < 0 else (answer, end + len(LINE_END))
+    def lost(self, problem: OSError | None) -> None:
+        """The connection has ended, and perhaps the answer with it."""
+        reader = self._reader
+        if reader is not None and problem is None:
+            reader.finish()
+            if reader.is_whole and reader.answer is not None:
+                self._end(None, reader.answer)
+        self._fail(problem or ConnectionResetError("Server disconnected"))

@@ -190,6 +190,7 @@ class Reflector:
         begun = asyncio.get_running_loop().time()  # not after the answer: a list need not show what happened while it was under way
         self._newest = max(self._newest, self._mirror.newest(self.kind))  # also what answers to our own writes have shown
         listing = await self._client.list(self.kind, self._namespace, fields=self._fields)
+        begun = begun if listing.begun is None else min(begun, listing.begun)
         self._mirror.hidden.discard(self.kind)
         was_set_back = self._replace(listing, is_void=self._is_distrusted and begun >= self._wanted_since)
         self._version, self._wait, self.lists = listing.version, FIRST_WAIT, self.lists + 1
