@@ -48,6 +48,8 @@ class AffinityBook:
 
     def concerns(self, shape: Shape) -> bool:
         """Tell whether the shape has terms of its own or some other pod, running or waiting, has one about it."""
+        if self._terms.is_empty:
+            return shape.has_affinity and not shape.ignores_pods
         answer = self._concerned.get(shape)
         if answer is None:
             terms = self._terms.since(0, shape)

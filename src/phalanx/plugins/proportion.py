@@ -8,7 +8,7 @@ import numpy as np
 from phalanx.model.queue import Queue
 from phalanx.model.resources import PODS, ResourceSpace, readable
 from phalanx.model.shape import Shape
-from phalanx.placement import Vector
+from phalanx.placement import NO_LIMIT, Vector
 from phalanx.session.amounts import (
     EPSILON,
     Claim,
@@ -20,6 +20,7 @@ from phalanx.session.amounts import (
     dominant_share,
     room_or_reason,
     short_of,
+    times_until_covered,
     within_share,
 )
 from phalanx.session.arguments import Arguments
@@ -98,6 +99,13 @@ class ProportionPlugin:
             return YES
         figures = _fullest(account, session.snapshot.space)
         return Verdict.refuse(self.name, "QueueOverused", f"queue {queue.name} has all it deserves{figures}", queue=queue.name)
+
+    def tasks_until_overused(self, session: Session, queue: Queue, shape: Shape) -> int:
+        """Return with how many more tasks the queue has all it deserves."""
+        account = self._accounts.get(queue.name)
+        if account is None:
+            return NO_LIMIT
+        return times_until_covered(account.allocated, account.deserved, session.request_of(shape).amounts.astype(np.float64))
 
     def queue_room(self, session: Session, queue: Queue, shape: Shape) -> Room:
         """Return how many tasks the queue may still take under what it deserves."""

@@ -22,6 +22,23 @@ def covers(have: Vector, want: Vector) -> bool:
     return int(np.count_nonzero(want - have < EPSILON)) == len(want)
 
 
+def times_until_covered(have: Vector, want: Vector, request: Vector) -> int:
+    """Return how many times the request has to be added to `have` until it covers `want`; at least once."""
+    most = 1
+    for held, wanted, amount in zip(have.tolist(), want.tolist(), request.tolist(), strict=True):
+        if wanted - held < EPSILON:
+            continue
+        if amount <= 0:
+            return NO_LIMIT
+        count = max(int((wanted - held) // amount), 1)
+        while wanted - (held + count * amount) >= EPSILON:
+            count += 1
+        while count > 1 and wanted - (held + (count - 1) * amount) < EPSILON:
+            count -= 1
+        most = max(most, count)
+    return most
+
+
 def covers_requested(have: Vector, total: Vector, want: Vector, space: ResourceSpace) -> bool:
     """Tell whether `have` is at least `total` on what is wanted, exactly, leaving the number of pods aside."""
     rows = requested_rows(want, space)

@@ -228,6 +228,11 @@ class NodeView:
         return self._now
 
     @property
+    def can_score(self) -> bool:
+        """Tell whether the scores of nodes are known, so that every place with room is found."""
+        return self._valuation() is not None
+
+    @property
     def is_relative(self) -> bool:
         """Tell whether scores depend on who else is a candidate; known once something was scored."""
         return bool(self._relative)

@@ -3,7 +3,7 @@
 Actions ask the session; the session asks the plugins (`questions.py`). Changes go through a `Statement`.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from phalanx.model.queue import Queue
@@ -167,12 +167,20 @@ class Session(Questions):
 
     def apply(self, operation: Operation) -> None:
         """Let an operation take effect. Only statements call this."""
-        status = operation.kind.value
-        assert status is not None, "a restoration reverts an eviction"
-        operation.gang.move_all(operation.tasks, status)
-        for task, node in zip(operation.tasks, operation.nodes, strict=True):
-            task.node = node
+        operation.move_tasks()
         self._book(operation, 1)
+        self._count_version(operation)
+
+    def apply_all(self, operations: Sequence[Operation], together: Operation) -> None:
+        """Let operations of one kind and class take effect; nodes see them as one. Only statements call this."""
+        for operation in operations:
+            operation.move_tasks()
+        self._book_on_nodes(together, 1)
+        for operation in operations:
+            self._tell(operation, 1)
+            self._count_version(operation)
+
+    def _count_version(self, operation: Operation) -> None:
         operation.version_before, self._latest_version = self.version, self._latest_version + 1
         operation.version_after = self.version = self._latest_version
         self.latest = operation
@@ -201,6 +209,10 @@ class Session(Questions):
                 note_undone(self, operation)
 
     def _book(self, operation: Operation, sign: int) -> None:
+        self._book_on_nodes(operation, sign)
+        self._tell(operation, sign)
+
+    def _book_on_nodes(self, operation: Operation, sign: int) -> None:
         nodes, counts = operation.tally()
         counts = counts * sign
         request = self.request_of(operation.shape)
@@ -212,8 +224,10 @@ class Session(Questions):
             self.ledger.release(request, nodes, counts)
         if self.books_are_live:
             self.ledger.book(request, nodes, -counts if operation.kind is OperationKind.EVICT else counts)
-            for book in self._books.values():
-                book.changed(operation, sign < 0)
+
+    def _tell(self, operation: Operation, sign: int) -> None:
+        for book in self._books.values() if self.books_are_live else ():
+            book.changed(operation, sign < 0)
         self._ask(hooks.CHANGED, operation, sign < 0)
 
     def book(self, kind: Callable[["Session"], AnyBook]) -> AnyBook:
