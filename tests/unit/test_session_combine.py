@@ -18,10 +18,10 @@ from phalanx.model.task_status import Status
 from phalanx.placement import NO_LIMIT
 from phalanx.session import combine
 from phalanx.session.amounts import (
+    Wanted,
     as_amounts,
     bounded,
     covers,
-    covers_requested,
     dominant_share,
     room_or_reason,
     room_under,
@@ -192,9 +192,9 @@ def test_nearly_enough_is_enough_for_shares() -> None:
 
 
 def test_what_is_requested_is_compared_exactly_and_pods_are_left_aside() -> None:
-    assert covers_requested(vector(10, 0), vector(10, 5), vector(1, 0), SPACE)
-    assert not covers_requested(vector(10), vector(10.05), vector(1), SPACE)
-    assert covers_requested(vector(10, 10, 0), vector(5, 5, 9), vector(1, 1, 1), SPACE)
+    assert Wanted.of(vector(1, 0), SPACE).fits(vector(10, 0), vector(9, 5))
+    assert not Wanted.of(vector(1), SPACE).fits(vector(10), vector(9.05))
+    assert Wanted.of(vector(1, 1, 1), SPACE).fits(vector(10, 10, 0), vector(4, 4, 8))
 
 
 def test_a_part_of_nothing_is_all_of_it() -> None:

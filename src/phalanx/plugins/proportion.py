@@ -15,7 +15,6 @@ from phalanx.session.amounts import (
     as_amounts,
     bounded,
     covers,
-    covers_requested,
     divide,
     dominant_share,
     room_or_reason,
@@ -133,15 +132,15 @@ class ProportionPlugin:
         account, space = self._accounts[queue.name], session.snapshot.space
         if not queue.is_open:
             return Vote(-1, _closed(self.name, queue))
-        wanted = session.vector(gang.gang.min_resources)
+        wanted = session.minimum_of(gang)
         taken = account.allocated + account.inqueue - account.elastic
-        if covers_requested(account.limit, taken + wanted, wanted, space):
+        if wanted.fits(account.limit, taken):
             return PERMITTED
-        return Vote(-1, short_of(self.name, queue.name, account.limit, taken, wanted, space, "it may use"))
+        return Vote(-1, short_of(self.name, queue.name, account.limit, taken, wanted.amounts, space, "it may use"))
 
     def gang_enqueued(self, session: Session, gang: GangState) -> None:
         """Count an admitted gang."""
-        account, wanted = self._accounts[gang.gang.queue], session.vector(gang.gang.min_resources)
+        account, wanted = self._accounts[gang.gang.queue], session.minimum_of(gang).amounts
         for task in gang.tasks:
             if task.task.is_gated:
                 wanted = wanted - session.vector(task.task.shape.request)

@@ -14,6 +14,7 @@ from phalanx.model.task_status import EVICTABLE, Status
 from phalanx.placement import Vector
 from phalanx.placement.ledger import Ledger, Request
 from phalanx.session import hooks
+from phalanx.session.amounts import Wanted
 from phalanx.session.coupled_view import CoupledNodeView
 from phalanx.session.decision import Decisions
 from phalanx.session.eligible import sort_out
@@ -69,6 +70,7 @@ class Session(Questions):
         """The operation that took effect last, whether or not it was undone since."""
         self._requests: dict[Shape, Request] = {}
         self._requests_by_amounts: dict[Hashable, Request] = {}
+        self._minima: dict[Hashable, Wanted] = {}
         self._books: dict[Any, Any] = {}
         self._node_views: dict[Hashable, NodeView] = {}
         self._node_view_keys: dict[Shape, Hashable] = {}
@@ -148,6 +150,15 @@ class Session(Questions):
     def vector(self, resources: Resources | None) -> Vector:
         """Return amounts as a row vector of floats."""
         return vector_of(resources or {}, self.snapshot.space)
+
+    def minimum_of(self, gang: GangState) -> Wanted:
+        """Return the least that a gang asks for, as its group says; nothing if it says nothing."""
+        minimum = gang.gang.min_resources or {}
+        key = tuple(minimum.items())
+        wanted = self._minima.get(key)
+        if wanted is None:
+            wanted = self._minima[key] = Wanted.of(self.vector(minimum), self.snapshot.space)
+        return wanted
 
     def statement(self) -> Statement:
         """Begin a transaction."""
