@@ -68,13 +68,12 @@ class GangRuns:
         if gang.gang.label or gang.has_subgroups or gang.topology is not None:
             return []
         tasks = self._placer.tasks_left(next(iter(gang.subgroups.values())))[::-1]
-        is_one_class = bool(tasks) and all(is_same_class(tasks[0].task, task.task) for task in tasks)
-        can_run = is_one_class and self._session.is_ready_with(gang, len(tasks)) and self._is_plain(tasks[0])
-        return tasks if can_run else []
+        if not tasks or not self._session.is_local(tasks[0].task.shape) or not self._session.is_ready_with(gang, len(tasks)):
+            return []
+        is_one_class = all(is_same_class(tasks[0].task, task.task) for task in tasks)
+        return tasks if is_one_class and self._is_plain(tasks[0]) else []
 
     def _is_plain(self, task: TaskState) -> bool:
-        """Tell whether nothing but its class matters to a task."""
+        """Tell whether no plugin has a say about a task beyond its class."""
         session = self._session
-        if not session.is_local(task.task.shape) or has_own_filters(session, task):
-            return False
-        return session.task_scores(task) is None and session.prefilter(task).ok
+        return not has_own_filters(session, task) and session.task_scores(task) is None and session.prefilter(task).ok

@@ -28,6 +28,7 @@ class SpreadBook:
         self._session = session
         self._table = session.snapshot.nodes
         self._services = session.snapshot.surroundings.service_selectors
+        self._included: dict[tuple[Shape, bool, bool], Mask] = {}
 
     def concerns(self, shape: Shape) -> bool:
         """Tell whether the shape has constraints, its own or those a service gives it."""
@@ -67,12 +68,15 @@ class SpreadBook:
 
     def _is_included(self, shape: Shape, constraint: SpreadConstraint) -> Mask:
         """Mark the nodes whose pods count, by the constraint's policies."""
-        mask = np.ones(len(self._table), dtype=np.bool_)
-        if constraint.honor_node_affinity:
-            mask &= allowed_nodes(shape, self._table)
-        if constraint.honor_taints:
-            mask &= ~closed_by_taint(shape, self._table)
-        return mask
+        key = self._session.apart_from_pods(shape) or shape, constraint.honor_node_affinity, constraint.honor_taints
+        if key not in self._included:
+            mask = np.ones(len(self._table), dtype=np.bool_)
+            if constraint.honor_node_affinity:
+                mask &= allowed_nodes(shape, self._table)
+            if constraint.honor_taints:
+                mask &= ~closed_by_taint(shape, self._table)
+            self._included[key] = mask
+        return self._included[key]
 
     def _pods(self, shape: Shape, constraint: SpreadConstraint) -> Counts:
         """Count matching pods of the task's namespace per node; terminating ones and the empty selector count nothing."""

@@ -108,7 +108,7 @@ class Ledger:
 
     def touched_since(self, position: int) -> Index:
         """Return the nodes that changed since the mark, each once."""
-        return np.unique(np.array(self._log[position:], dtype=np.int64))
+        return np.array(sorted(set(self._log[position:])), dtype=np.int64)
 
     def changes_since(self, position: int) -> int:
         """Return how many changes were made since the mark."""

@@ -4,6 +4,7 @@ decisions, `discard` undoes them in reverse order and leaves every book as it wa
 A run of identical tasks is one operation: its books change once per node, not once per task.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -80,8 +81,9 @@ class Operation:
         first = self.nodes[0]
         if self.nodes.count(first) == len(self.nodes):
             return first, len(self.nodes)
-        nodes, counts = np.unique(np.array(self.nodes, dtype=np.int64), return_counts=True)
-        return nodes, counts.astype(np.int64)
+        counts = Counter(self.nodes)
+        nodes = sorted(counts)
+        return np.array(nodes, dtype=np.int64), np.array([counts[node] for node in nodes], dtype=np.int64)
 
 
 class Purpose(Enum):
