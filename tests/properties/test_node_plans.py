@@ -19,6 +19,7 @@ from phalanx.session.cycle import Profile, run_cycle
 from phalanx.session.decision import Decisions
 from phalanx.session.node_plan import NodePlan
 from phalanx.session.node_view import NodeView
+from phalanx.session.score_steps import ScoreSteps
 from phalanx.session.session import Session
 from phalanx.state.snapshot import Snapshot
 from phalanx.testing import build
@@ -171,6 +172,19 @@ def test_plans_hold_among_gangs_that_look_at_other_pods(profile: str, seed: int)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Session, "is_local", lambda session, shape: False)
         assert run(snapshot, decider)[1] == planned[1]
+
+
+@pytest.mark.parametrize("profile", ["volcano", "phalanx", "coscheduling", "default-scheduler"])
+@settings(deadline=None, max_examples=60)
+@given(seed=SEEDS, makes_scene=st.sampled_from((scene, scene_among_pods)))
+def test_scores_that_are_known_ahead_decide_as_those_that_are_asked_for(
+    profile: str, seed: int, makes_scene: Callable[[str, Random], tuple[Snapshot, Profile]]
+) -> None:
+    snapshot, decider = makes_scene(profile, Random(seed))
+    known = run(snapshot, decider)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ScoreSteps, "at", lambda steps, site, room: None)
+        assert run(snapshot, decider) == known
 
 
 def looks_at(monkeypatch: pytest.MonkeyPatch) -> list[int]:

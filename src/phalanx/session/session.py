@@ -235,6 +235,13 @@ class Session(Questions):
             self.ledger.release(request, nodes, counts)
         if self.books_are_live:
             self.ledger.book(request, nodes, -counts if operation.kind is OperationKind.EVICT else counts)
+        if operation.kind is OperationKind.ALLOCATE and (node_view := self._plain_view(operation.shape)) is not None:
+            node_view.take(nodes, counts)
+
+    def _plain_view(self, shape: Shape) -> NodeView | None:
+        """Return how nodes look to tasks of the shape, other pods aside, if anybody has looked."""
+        plain = shape if self.is_local(shape) else self.apart_from_pods(shape)
+        return None if plain is None else self._node_views.get(self.class_of(plain))
 
     def _tell(self, operation: Operation, sign: int) -> None:
         for book in self._books.values() if self.books_are_live else ():
