@@ -115,6 +115,7 @@ GANG_ENQUEUED: tuple[type[hooks.GangEnqueued], ...] = (ProportionPlugin, Overcom
 GANG_STARVING: tuple[type[hooks.GangStarving], ...] = (GangPlugin, PriorityPlugin, TdmPlugin)
 TOLERATED_GAP: tuple[type[hooks.ToleratedGap], ...] = (CoschedulingPlugin,)
 QUEUE_OVERUSED: tuple[type[hooks.QueueOverused], ...] = (ProportionPlugin, ExtenderPlugin)
+TASKS_UNTIL_OVERUSED: tuple[type[hooks.TasksUntilOverused], ...] = (ProportionPlugin,)
 QUEUE_ROOM: tuple[type[hooks.QueueRoom], ...] = (ProportionPlugin, CapacityPlugin)
 QUEUE_PREEMPTIVE: tuple[type[hooks.QueuePreemptive], ...] = (ProportionPlugin, CapacityPlugin)
 QUEUE_SURPLUS: tuple[type[hooks.QueueSurplus], ...] = (CapacityPlugin,)

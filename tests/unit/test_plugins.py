@@ -9,6 +9,7 @@ import pytest
 
 from phalanx.config.builtin import CATALOGUE
 from phalanx.errors import ConfigError
+from phalanx.placement import NO_LIMIT
 from phalanx.plugins.overcommit import OvercommitPlugin
 from phalanx.session.cycle import open_session
 from phalanx.session.node_answers import Site
@@ -212,6 +213,24 @@ def test_a_queue_with_all_it_deserves_is_overused_and_one_without_requests_too()
     assert verdict.message == "queue default has all it deserves"
     waiting = session_of(["proportion"], build.node("n", cpu=4), build.gang("train", tasks=1, cpu=1))
     assert waiting.queue_overused(waiting.queues["default"]).ok
+
+
+def test_a_queue_is_overused_after_as_many_tasks_as_it_says() -> None:
+    waiting = session_of(["proportion"], build.node("n", cpu=4), build.gang("train", tasks=3, cpu=1))
+    queue, tasks = waiting.queues["default"], gang_in(waiting).tasks
+    assert waiting.tasks_until_overused(queue, tasks[0].task.shape) == 3
+    statement = waiting.statement()
+    for number, task in enumerate(tasks, start=1):
+        statement.allocate([task], [0])
+        assert waiting.queue_overused(queue).ok is (number < 3)
+
+
+def test_who_cannot_say_when_a_queue_is_overused_is_asked_after_each_task() -> None:
+    gang = build.gang("train", tasks=3, cpu=1)
+    session = session_of(["proportion", "extender"], build.node("n", cpu=4), gang)
+    assert session.tasks_until_overused(session.queues["default"], gang_in(session).tasks[0].task.shape) == 1
+    nobody = session_of(["gang"], build.node("n", cpu=4), gang)
+    assert nobody.tasks_until_overused(nobody.queues["default"], gang_in(nobody).tasks[0].task.shape) == NO_LIMIT
 
 
 def test_a_closed_queue_takes_nothing() -> None:

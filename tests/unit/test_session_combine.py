@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from phalanx.actions.queue_heap import Heap
 from phalanx.model.gang import Gang, SubGroup
@@ -16,15 +18,16 @@ from phalanx.model.task_status import Status
 from phalanx.placement import NO_LIMIT
 from phalanx.session import combine
 from phalanx.session.amounts import (
+    Wanted,
     as_amounts,
     bounded,
     covers,
-    covers_requested,
     dominant_share,
     room_or_reason,
     room_under,
     share,
     short_of,
+    times_until_covered,
 )
 from phalanx.session.hooks import HOOKS
 from phalanx.session.policy import FLAGS
@@ -189,9 +192,9 @@ def test_nearly_enough_is_enough_for_shares() -> None:
 
 
 def test_what_is_requested_is_compared_exactly_and_pods_are_left_aside() -> None:
-    assert covers_requested(vector(10, 0), vector(10, 5), vector(1, 0), SPACE)
-    assert not covers_requested(vector(10), vector(10.05), vector(1), SPACE)
-    assert covers_requested(vector(10, 10, 0), vector(5, 5, 9), vector(1, 1, 1), SPACE)
+    assert Wanted.of(vector(1, 0), SPACE).fits(vector(10, 0), vector(9, 5))
+    assert not Wanted.of(vector(1), SPACE).fits(vector(10), vector(9.05))
+    assert Wanted.of(vector(1, 1, 1), SPACE).fits(vector(10, 10, 0), vector(4, 4, 8))
 
 
 def test_a_part_of_nothing_is_all_of_it() -> None:
@@ -204,6 +207,22 @@ def test_limits_are_infinite_where_nothing_is_said() -> None:
     assert bounded(None, SPACE).tolist() == [np.inf] * 4
     assert bounded({"cpu": 0, "gpu": 0}, SPACE).tolist() == [0.0, np.inf, np.inf, 0.0]
     assert bounded({"cpu": 0, "gpu": 0}, SPACE, unbounded_zero=True).tolist() == [np.inf, np.inf, np.inf, 0.0]
+
+
+AMOUNTS = st.lists(st.integers(0, 40).map(lambda tenths: tenths / 10), min_size=len(SPACE), max_size=len(SPACE))
+
+
+@given(AMOUNTS, AMOUNTS, st.lists(st.integers(0, 2), min_size=len(SPACE), max_size=len(SPACE)))
+def test_amounts_are_covered_after_so_many_requests_and_not_before(
+    have: list[float], want: list[float], request: list[int]
+) -> None:
+    has, wants, asks = (np.array(amounts, dtype=np.float64) for amounts in (have, want, request))
+    times = times_until_covered(has, wants, asks)
+    if times == NO_LIMIT:
+        assert not covers(has + 1000 * asks, wants)
+    else:
+        assert covers(has + times * asks, wants)
+        assert times == 1 or not covers(has + (times - 1) * asks, wants)
 
 
 def test_the_room_under_a_limit_is_what_it_asks_for_most() -> None:

@@ -7,13 +7,13 @@ takes the flat path below; the others search network domains (`allocate_domains.
 
 from collections.abc import Mapping
 from functools import cmp_to_key
-from heapq import heapify, heappop, heappush
 from itertools import count
-from typing import Any
 
 from phalanx.actions.allocate_domains import DomainSearch
 from phalanx.actions.allocate_labels import LabelSearch
 from phalanx.actions.allocate_tasks import TaskPlacer
+from phalanx.actions.gang_line import Entry, GangLine
+from phalanx.actions.gang_runs import GangRuns
 from phalanx.actions.nominated import keep_nominated, nominated_tasks, retake_places
 from phalanx.actions.placeholders import nominate_places_of_placeholders
 from phalanx.actions.queue_heap import Heap
@@ -35,6 +35,7 @@ from phalanx.session.trace_events import (
 )
 from phalanx.state.gang_state import GangState
 from phalanx.state.staleness import is_stale
+from phalanx.state.verdict import Verdict
 
 
 class AllocateAction:
@@ -81,21 +82,19 @@ class AllocateAction:
             gangs = gangs_by_queue[queue.name]
             if gangs:
                 session.trace.note(QueueNext, self.name, queue.name, len(gangs))
-                allocator.try_first(gangs, queue)
+                allocator.try_next(gangs, queue, is_alone=not len(queues))
                 queues.push(queue)
 
-    def _gangs_by_queue(self, session: Session) -> dict[str, list[Any]]:
+    def _gangs_by_queue(self, session: Session) -> dict[str, GangLine]:
         number = count()
-        heaps: dict[str, list[Any]] = {}
+        entries: dict[str, list[Entry]] = {}
         for gang in session.gangs.values():
             if self._is_candidate(session, gang):
                 note_added(session, gang)
-                heaps.setdefault(gang.gang.queue, []).append((session.gang_key(gang), next(number), gang))
-        for heap in heaps.values():
-            heapify(heap)
+                entries.setdefault(gang.gang.queue, []).append(Entry(session.gang_key(gang), next(number), gang))
         if session.trace.level >= GangsAhead.at_level:
-            note_line(session, (entry[-1] for heap in heaps.values() for entry in heap))
-        return heaps
+            note_line(session, (entry.gang for line in entries.values() for entry in line))
+        return {name: GangLine(line) for name, line in entries.items()}
 
     def _is_candidate(self, session: Session, gang: GangState) -> bool:
         if gang.phase in ("", "Pending"):
@@ -111,10 +110,10 @@ class AllocateAction:
         return any(not task.is_backfilled for task in pending_tasks(gang.tasks))
 
 
-def _record_refusal(gangs: list[Any], verdict: Any) -> None:
+def _record_refusal(gangs: GangLine, verdict: Verdict) -> None:
     """Record on gangs of a queue that is passed over why they were not tried."""
-    for _, _, gang in gangs:
-        gang.verdicts.append(verdict)
+    for entry in gangs:
+        entry.gang.verdicts.append(verdict)
 
 
 class _GangAllocator:
@@ -124,32 +123,29 @@ class _GangAllocator:
         self._session, self._placer = session, placer
         self._domains = DomainSearch(session, placer)
         self._labels = LabelSearch(session, placer)
+        self._runs = GangRuns(session, placer)
         self._number = count(1 << 40)  # who comes again is behind all equals that have not had a turn
 
-    def keep_all_nominated(self, gangs_by_queue: dict[str, list[Any]]) -> None:
+    def keep_all_nominated(self, gangs_by_queue: dict[str, GangLine]) -> None:
         """Place gangs on their nominated nodes before anybody else can take the room, be it their queue's turn or not.
 
         Their victims are gone or going: if others took the room now, victims would be evicted again, for nothing.
         """
         for name, gangs in gangs_by_queue.items():
-            nominated = sorted(entry for entry in gangs if nominated_tasks(entry[-1]))
-            served = {entry[1] for entry in nominated if not self._stays_in_line(entry[-1], self._session.queues[name])}
-            gangs[:] = [entry for entry in gangs if entry[1] not in served]
-            heapify(gangs)
+            nominated = sorted(entry for entry in gangs if nominated_tasks(entry.gang))
+            gangs.remove([entry for entry in nominated if not self._stays_in_line(entry.gang, self._session.queues[name])])
 
-    def keep_places(self, gangs_by_queue: dict[str, list[Any]]) -> None:
+    def keep_places(self, gangs_by_queue: dict[str, GangLine]) -> None:
         """Let gangs that may keep places without being whole take their nominated nodes again.
 
         All of them do before any looks for more places: otherwise the first could take what another one holds.
         """
-        entries = [entry for gangs in gangs_by_queue.values() for entry in gangs if nominated_tasks(entry[-1])]
-        holders = sorted(entry for entry in entries if self._session.tolerated_gap(entry[-1]) is not None)
-        kept = [(entry, retake_places(self._session, entry[-1], self._queue_of(entry[-1]))) for entry in holders]
+        entries = [entry for gangs in gangs_by_queue.values() for entry in gangs if nominated_tasks(entry.gang)]
+        holders = sorted(entry for entry in entries if self._session.tolerated_gap(entry.gang) is not None)
+        kept = [(entry, retake_places(self._session, entry.gang, self._queue_of(entry.gang))) for entry in holders]
         for entry, statement in kept:
-            gangs = gangs_by_queue[entry[-1].gang.queue]
-            if not (self._complete(entry[-1], statement) and self._placer.has_tasks_left(entry[-1])):
-                gangs.remove(entry)
-                heapify(gangs)
+            if not (self._complete(entry.gang, statement) and self._placer.has_tasks_left(entry.gang)):
+                gangs_by_queue[entry.gang.gang.queue].remove([entry])
 
     def _complete(self, gang: GangState, held: Statement) -> bool:
         """Look for the places that a gang still lacks; tell whether it is whole now."""
@@ -163,14 +159,13 @@ class _GangAllocator:
     def _queue_of(self, gang: GangState) -> Queue:
         return self._session.queues[gang.gang.queue]
 
-    def complete_broken(self, gangs_by_queue: dict[str, list[Any]]) -> None:
+    def complete_broken(self, gangs_by_queue: dict[str, GangLine]) -> None:
         """Try gangs that run below a minimum before those that have not started, be it their queue's turn or not."""
-        for entry in sorted(entry for gangs in gangs_by_queue.values() for entry in gangs if is_stale(entry[-1])):
-            queue = self._session.queues[entry[-1].gang.queue]
+        for entry in sorted(entry for gangs in gangs_by_queue.values() for entry in gangs if is_stale(entry.gang)):
+            queue = self._queue_of(entry.gang)
             if self._session.queue_overused(queue).ok:
-                gangs_by_queue[queue.name].remove(entry)
-                heapify(gangs_by_queue[queue.name])
-                self._try(entry[-1], gangs_by_queue[queue.name], queue)
+                gangs_by_queue[queue.name].remove([entry])
+                self._try(entry.gang, gangs_by_queue[queue.name], queue)
 
     def _stays_in_line(self, gang: GangState, queue: Queue) -> bool:
         """Place a gang on its nominated nodes; True when that fails, or when it has more tasks to place in its turn."""
@@ -178,10 +173,12 @@ class _GangAllocator:
             return True
         return self._session.gang_ready(gang).ok and self._placer.has_tasks_left(gang)
 
-    def try_first(self, gangs: list[Any], queue: Queue) -> None:
-        self._try(heappop(gangs)[-1], gangs, queue)
+    def try_next(self, gangs: GangLine, queue: Queue, *, is_alone: bool) -> None:
+        """Try the first gang of a queue; if no other queue waits, perhaps together with those behind it that are like it."""
+        if not (is_alone and self._runs.place(gangs, queue)):
+            self._try(gangs.pop(), gangs, queue)
 
-    def _try(self, gang: GangState, gangs: list[Any], queue: Queue) -> None:
+    def _try(self, gang: GangState, gangs: GangLine, queue: Queue) -> None:
         self._session.trace.note(GangTried, gang.key, queue.name, len(self._session.decisions.binds))
         if gang.gang.label:
             committed = self._labels.allocate(gang, queue)
@@ -190,7 +187,7 @@ class _GangAllocator:
         else:
             committed = self._allocate_flat(gang, queue)
         if committed and self._placer.has_tasks_left(gang):
-            heappush(gangs, (self._session.gang_key(gang), next(self._number), gang))
+            gangs.push(Entry(self._session.gang_key(gang), next(self._number), gang))
 
     def _allocate_flat(self, gang: GangState, queue: Queue) -> bool:
         subgroup = next(iter(gang.subgroups.values()))

@@ -172,7 +172,7 @@ class _TaskRun:
         elif limit > 1 and not self._session.node_view(first.task.shape).is_steady:
             limit = self._follow(first, 1 + _alike(first, tasks, limit - 1), needed)
         batch = [first]
-        while tasks and len(batch) < limit and _same_class(first.task, tasks[-1].task):
+        while tasks and len(batch) < limit and is_same_class(first.task, tasks[-1].task):
             batch.append(tasks.pop())
         return batch
 
@@ -412,8 +412,9 @@ def _either(left: Mask | None, right: Mask | None) -> Mask | None:
 
 def _alike(first: TaskState, tasks: list[TaskState], most: int) -> int:
     """Count the next tasks that are like this one, up to a number."""
-    return sum(1 for _ in takewhile(lambda task: _same_class(first.task, task.task), islice(reversed(tasks), most)))
+    return sum(1 for _ in takewhile(lambda task: is_same_class(first.task, task.task), islice(reversed(tasks), most)))
 
 
-def _same_class(left: Task, right: Task) -> bool:
+def is_same_class(left: Task, right: Task) -> bool:
+    """Tell whether the right one of two tasks of a gang can be placed in one run with the left one."""
     return left.shape is right.shape and left.role == right.role and not right.nominated_node

@@ -4,10 +4,9 @@ Where an owner creates pods only for admitted groups, this keeps thousands of po
 """
 
 from collections.abc import Mapping
-from heapq import heapify, heappop
 from itertools import count
-from typing import Any
 
+from phalanx.actions.gang_line import Entry, GangLine
 from phalanx.actions.queue_heap import Heap
 from phalanx.model.queue import Queue
 from phalanx.session.arguments import Arguments
@@ -38,19 +37,17 @@ class EnqueueAction:
             gangs = waiting.get(queue.name)
             if gangs:
                 session.trace.note(QueueNext, self.name, queue.name, len(gangs))
-                self._consider(session, heappop(gangs)[-1])
+                self._consider(session, gangs.pop())
                 queues.push(queue)
 
-    def _waiting_gangs(self, session: Session) -> dict[str, list[Any]]:
+    def _waiting_gangs(self, session: Session) -> dict[str, GangLine]:
         number = count()
-        heaps: dict[str, list[Any]] = {}
+        entries: dict[str, list[Entry]] = {}
         for gang in session.gangs.values():
             if gang.phase in ("", "Pending"):
                 note_added(session, gang)
-                heaps.setdefault(gang.gang.queue, []).append((session.gang_key(gang), next(number), gang))
-        for heap in heaps.values():
-            heapify(heap)
-        return heaps
+                entries.setdefault(gang.gang.queue, []).append(Entry(session.gang_key(gang), next(number), gang))
+        return {name: GangLine(line) for name, line in entries.items()}
 
     def _consider(self, session: Session, gang: GangState) -> None:
         if gang.gang.min_resources is not None:

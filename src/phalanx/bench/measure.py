@@ -1,15 +1,16 @@
 """Measure one row, in a process of its own so that its peak memory is the row's: `python -m phalanx.bench.measure '{...}'`.
 
 Timed is one scheduling cycle: take a snapshot of the cluster, open a session, run the actions enqueue, allocate and
-backfill, close. Building the cluster is timed apart, as `load`. A row that does not place all its pods is an error.
+backfill, close. Building the cluster is timed apart, as `load`. Garbage is looked for as seldom as in the process on a cluster
+(`live/garbage.py`). A row that does not place all its pods is an error.
 """
 
 import cProfile
 import gc
 import resource
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -21,6 +22,7 @@ from phalanx.bench.clusters import Batch, arrival, build
 from phalanx.bench.scenarios import BenchKind, BenchScenario
 from phalanx.config.builtin import CATALOGUE
 from phalanx.errors import PhalanxError
+from phalanx.live.garbage import look_seldom
 from phalanx.session.cycle import run_cycle
 from phalanx.session.decision import Decisions
 from phalanx.session.policy import PluginPolicy, Policy
@@ -147,7 +149,7 @@ def _measure_arrivals(scenario: BenchScenario, policy: Policy, profiler: Profile
 
 
 def _timed_cycle(state: ClusterState, policy: Policy, profiler: Profiler, batch: Batch | None = None) -> tuple[Lap, Decisions]:
-    with profiler():
+    with _garbage_as_on_a_cluster(), profiler():
         started = perf_counter()
         if batch is not None:
             batch.put_into(state)
@@ -157,6 +159,18 @@ def _timed_cycle(state: ClusterState, policy: Policy, profiler: Profiler, batch:
         decisions = run_cycle(snapshot, policy, CATALOGUE)
         decided = perf_counter()
     return Lap(arrived - started, taken - arrived, decided - taken), decisions
+
+
+@contextmanager
+def _garbage_as_on_a_cluster() -> Iterator[None]:
+    """Leave out of the search for garbage what is there now, and search as seldom as the process on a cluster does."""
+    threshold = gc.get_threshold()
+    look_seldom()
+    try:
+        yield
+    finally:
+        gc.set_threshold(*threshold)
+        gc.unfreeze()
 
 
 def _check(scenario: BenchScenario, decisions: Decisions) -> None:

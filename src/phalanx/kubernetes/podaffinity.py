@@ -48,6 +48,8 @@ class AffinityBook:
 
     def concerns(self, shape: Shape) -> bool:
         """Tell whether the shape has terms of its own or some other pod, running or waiting, has one about it."""
+        if self._terms.is_empty:
+            return shape.has_affinity and not shape.ignores_pods
         answer = self._concerned.get(shape)
         if answer is None:
             terms = self._terms.since(0, shape)
@@ -233,8 +235,9 @@ class AffinityFilter:
         if alone:
             self.room = np.where(np.logical_or.reduce([column.present for column in alone]), 1, NO_LIMIT)
 
-    def take(self, node: int) -> None:
+    def take(self, node: int) -> bool:
         """Follow one task onto a node."""
+        is_moving = not self.is_steady
         for column in self._drawn:
             self.refused |= column.codes != column.codes[node]
         self._drawn = []
@@ -242,6 +245,7 @@ class AffinityFilter:
         for column in self._repelled:
             if column.codes[node] >= 0:
                 self.refused |= column.codes == column.codes[node]
+        return is_moving
 
 
 class AffinityScore:

@@ -62,6 +62,11 @@ class TermIndex:
         for label in named or ():
             self._by_label.setdefault(label, []).append(owned)
 
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether there is no term at all."""
+        return not self._by_label and not self._others
+
     def add_repelling(self, number: int, shape: Shape) -> None:
         """Enter the required anti-affinity of a class."""
         for term in shape.anti_affinity.required:

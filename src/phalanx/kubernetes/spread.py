@@ -28,6 +28,7 @@ class SpreadBook:
         self._session = session
         self._table = session.snapshot.nodes
         self._services = session.snapshot.surroundings.service_selectors
+        self._included: dict[tuple[Shape, bool, bool], Mask] = {}
 
     def concerns(self, shape: Shape) -> bool:
         """Tell whether the shape has constraints, its own or those a service gives it."""
@@ -67,12 +68,15 @@ class SpreadBook:
 
     def _is_included(self, shape: Shape, constraint: SpreadConstraint) -> Mask:
         """Mark the nodes whose pods count, by the constraint's policies."""
-        mask = np.ones(len(self._table), dtype=np.bool_)
-        if constraint.honor_node_affinity:
-            mask &= allowed_nodes(shape, self._table)
-        if constraint.honor_taints:
-            mask &= ~closed_by_taint(shape, self._table)
-        return mask
+        key = self._session.apart_from_pods(shape) or shape, constraint.honor_node_affinity, constraint.honor_taints
+        if key not in self._included:
+            mask = np.ones(len(self._table), dtype=np.bool_)
+            if constraint.honor_node_affinity:
+                mask &= allowed_nodes(shape, self._table)
+            if constraint.honor_taints:
+                mask &= ~closed_by_taint(shape, self._table)
+            self._included[key] = mask
+        return self._included[key]
 
     def _pods(self, shape: Shape, constraint: SpreadConstraint) -> Counts:
         """Count matching pods of the task's namespace per node; terminating ones and the empty selector count nothing."""
@@ -121,24 +125,34 @@ class _Domains:
         self, shape: Shape, constraint: SpreadConstraint, column: LabelColumn, counted: Mask, pods: Counts
     ) -> None:  # fmt: skip
         self._codes, self._counted, self._most = column.codes, counted, constraint.max_skew
-        sums = np.bincount(column.codes[counted], weights=pods[counted], minlength=len(column.values)).astype(np.int64)
+        # Nodes without the label have the code -1, which reads the last entry: one more than there are values, an empty domain.
+        size = len(column.values) + 1
+        sums = np.bincount(column.codes[counted], weights=pods[counted], minlength=size).astype(np.int64)
         # Domains without a single counted node do not exist for the constraint: their zero pods must not be the least.
-        self._seen = np.bincount(column.codes[counted], minlength=len(column.values)) > 0
+        self._seen = np.bincount(column.codes[counted], minlength=size) > 0
         self._sums = np.where(self._seen, sums, 0)
         self._has_least = int(self._seen.sum()) >= max(constraint.min_domains, 1)
         self._mine = int(constraint.selector is not None and constraint.selector.matches(shape.labels))
         self.grows = _counts_itself(shape, constraint)
+        self._full = self._look()
+        """The domains where one more task would be too many."""
+
+    def _look(self) -> Mask:
+        least = int(self._sums[self._seen].min()) if self._has_least else 0
+        return np.asarray(self._sums + self._mine - least > self._most)
 
     def skewed(self) -> Mask:
-        """Mark the nodes where one more task would be too many; nodes without the label count as an empty domain."""
-        least = int(self._sums[self._seen].min()) if self._has_least else 0
-        return np.append(self._sums, 0)[self._codes] + self._mine - least > self._most
+        """Mark the nodes where one more task would be too many."""
+        return self._full[self._codes]
 
     def take(self, node: int) -> bool:
-        """Follow one task onto a node; tell whether it counts."""
-        is_counted = self.grows and bool(self._counted[node])
-        self._sums[self._codes[node]] += is_counted
-        return is_counted
+        """Follow one task onto a node; tell whether one more would be too many on other nodes than before."""
+        if not (self.grows and self._counted[node]):
+            return False
+        before = self._full
+        self._sums[self._codes[node]] += 1
+        self._full = self._look()
+        return not np.array_equal(before, self._full)
 
 
 def _counts_itself(shape: Shape, constraint: SpreadConstraint) -> bool:
@@ -163,11 +177,14 @@ class SpreadFilter:
             refused |= each.skewed()
         return refused
 
-    def take(self, node: int) -> None:
+    def take(self, node: int) -> bool:
         """Follow one task onto a node."""
-        counted = [each.take(node) for each in self._domains]
-        if any(counted):
+        has_moved = False
+        for each in self._domains:
+            has_moved |= each.take(node)
+        if has_moved:
             self.refused = self._look()
+        return has_moved
 
 
 class SpreadScore:
@@ -205,14 +222,24 @@ class _Soft:
         elif self._counted[node]:
             self._counts[self._codes[node]] += 1
 
-    def raw(self, candidates: Index, ignored: Mask) -> NDArray[np.float64]:
-        """Return what the constraint adds for each candidate."""
+    def among(self, candidates: Index, ignored: Mask) -> None:
+        """Note who the candidates are."""
         codes = self._codes[candidates]
         kept = codes[~ignored]
         size = len(kept) if self._is_host else np.count_nonzero(np.bincount(kept + 1))
-        counts = self._counts[candidates if self._is_host else codes]
-        raw = counts.astype(np.float64) * np.log(size + 2) + float(self._skew - 1)
-        return np.where(codes >= 0, raw, 0.0)
+        self._weight, self._places = np.log(size + 2), candidates if self._is_host else codes
+        self._lacking = codes < 0
+
+    def raw(self) -> NDArray[np.float64]:
+        """Return what the constraint adds for each candidate."""
+        if self._is_host:
+            return np.where(self._lacking, 0.0, self._scored(self._counts[self._places]))
+        by_domain = self._scored(self._counts)
+        by_domain[-1] = 0.0
+        return by_domain[self._places]
+
+    def _scored(self, counts: Counts) -> NDArray[np.float64]:
+        return np.asarray(counts.astype(np.float64) * self._weight + float(self._skew - 1))
 
 
 class _Scorer:
@@ -221,6 +248,8 @@ class _Scorer:
     def __init__(self, book: SpreadBook, shape: Shape, constraints: list[SpreadConstraint], is_default: bool) -> None:
         self._book, self._shape, self._constraints, self._is_default = book, shape, constraints, is_default
         self._read: list[_Soft] | None = None
+        self._candidates: Index | None = None
+        """Those that were compared last: as long as they are the same, only counts change."""
 
     @property
     def grows(self) -> bool:
@@ -251,18 +280,19 @@ class _Scorer:
         return self._read
 
     def among(self, candidates: Index) -> Counts:
-        total = np.zeros(len(candidates), dtype=np.float64)
         soft = self._soft
-        ignored = ~self._carries_all[candidates]
-        for each in soft:
-            total += each.raw(candidates, ignored)
-        raw = np.floor(total + 0.5).astype(np.int64)
-        return self._normalised(raw, ignored)
+        if candidates is not self._candidates:
+            self._ignored = ~self._carries_all[candidates]
+            for each in soft:
+                each.among(candidates, self._ignored)
+            self._ignores, self._candidates = bool(self._ignored.any()), candidates
+        total = sum((each.raw() for each in soft), np.zeros(len(candidates)))
+        return self._normalised(np.floor(total + 0.5).astype(np.int64))
 
-    def _normalised(self, raw: Counts, ignored: Mask) -> Counts:
-        kept = raw[~ignored]
+    def _normalised(self, raw: Counts) -> Counts:
+        kept = raw[~self._ignored] if self._ignores else raw
         if not kept.size:
             return np.zeros_like(raw)
         low, high = int(kept.min()), max(int(kept.max()), 0)
         scores = np.full_like(raw, 100) if high == 0 else 100 * (high + low - raw) // high
-        return np.where(ignored, 0, scores)
+        return np.where(self._ignored, 0, scores) if self._ignores else scores

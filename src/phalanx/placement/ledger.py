@@ -26,6 +26,7 @@ a thousand.
 undoing is a change like any other.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -93,13 +94,12 @@ class Ledger:
         self._touch(nodes)
 
     def book(self, request: Request, nodes: Index | int, counts: Counts | int) -> None:
-        """Enter `counts` tasks in the book that Kubernetes' filters and scores read; negative removes them."""
+        """Enter `counts` tasks in the book that Kubernetes' filters and scores read too; negative removes them."""
         for row, amount in request.rows:
             self.booked[row, nodes] += amount * counts
         self.scored[0, nodes] += request.scored[0] * counts
         self.scored[1, nodes] += request.scored[1] * counts
         self.pods[nodes] += counts
-        self._touch(nodes)
 
     @property
     def position(self) -> int:
@@ -108,7 +108,12 @@ class Ledger:
 
     def touched_since(self, position: int) -> Index:
         """Return the nodes that changed since the mark, each once."""
-        return np.unique(np.array(self._log[position:], dtype=np.int64))
+        return np.array(sorted(set(self._log[position:])), dtype=np.int64)
+
+    def changes_of(self, nodes: Index, position: int) -> Counts:
+        """Return how many changes were made to each of these nodes since the mark."""
+        found = Counter(self._log[position:])
+        return np.array([found[node] for node in nodes.tolist()], dtype=np.int64)
 
     def changes_since(self, position: int) -> int:
         """Return how many changes were made since the mark."""

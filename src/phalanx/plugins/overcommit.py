@@ -7,7 +7,6 @@ import numpy as np
 
 from phalanx.model.task_status import HOLDING
 from phalanx.placement import Vector
-from phalanx.session.amounts import requested_rows
 from phalanx.session.arguments import Arguments
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
@@ -54,8 +53,9 @@ class OvercommitPlugin:
 
     def gang_enqueueable(self, session: Session, gang: GangState) -> Vote:
         """Vote against a gang whose minimum does not fit into what is left."""
-        wanted = session.vector(gang.gang.min_resources)
-        short = requested_rows(wanted, session.snapshot.space) & (self._inqueue + wanted > self._idle)
+        minimum = session.minimum_of(gang)
+        wanted = minimum.amounts
+        short = minimum.rows & (self._inqueue + wanted > self._idle)
         if not np.count_nonzero(short):
             return PERMITTED
         rows = np.flatnonzero(short).tolist()
@@ -72,7 +72,7 @@ class OvercommitPlugin:
 
 def minimum_without_gated(session: Session, gang: GangState) -> Vector:
     """Return a gang's minimum resources less what its gated tasks ask for."""
-    minimum = session.vector(gang.gang.min_resources)
+    minimum = session.minimum_of(gang).amounts
     for task in gang.tasks:
         if task.task.is_gated:
             minimum = minimum - session.vector(task.task.shape.request)

@@ -8,18 +8,18 @@ import numpy as np
 from phalanx.model.queue import Queue
 from phalanx.model.resources import PODS, ResourceSpace, readable
 from phalanx.model.shape import Shape
-from phalanx.placement import Vector
+from phalanx.placement import NO_LIMIT, Vector
 from phalanx.session.amounts import (
     EPSILON,
     Claim,
     as_amounts,
     bounded,
     covers,
-    covers_requested,
     divide,
     dominant_share,
     room_or_reason,
     short_of,
+    times_until_covered,
     within_share,
 )
 from phalanx.session.arguments import Arguments
@@ -99,6 +99,13 @@ class ProportionPlugin:
         figures = _fullest(account, session.snapshot.space)
         return Verdict.refuse(self.name, "QueueOverused", f"queue {queue.name} has all it deserves{figures}", queue=queue.name)
 
+    def tasks_until_overused(self, session: Session, queue: Queue, shape: Shape) -> int:
+        """Return with how many more tasks the queue has all it deserves."""
+        account = self._accounts.get(queue.name)
+        if account is None:
+            return NO_LIMIT
+        return times_until_covered(account.allocated, account.deserved, session.request_of(shape).amounts.astype(np.float64))
+
     def queue_room(self, session: Session, queue: Queue, shape: Shape) -> Room:
         """Return how many tasks the queue may still take under what it deserves."""
         account = self._accounts[queue.name]
@@ -125,15 +132,15 @@ class ProportionPlugin:
         account, space = self._accounts[queue.name], session.snapshot.space
         if not queue.is_open:
             return Vote(-1, _closed(self.name, queue))
-        wanted = session.vector(gang.gang.min_resources)
+        wanted = session.minimum_of(gang)
         taken = account.allocated + account.inqueue - account.elastic
-        if covers_requested(account.limit, taken + wanted, wanted, space):
+        if wanted.fits(account.limit, taken):
             return PERMITTED
-        return Vote(-1, short_of(self.name, queue.name, account.limit, taken, wanted, space, "it may use"))
+        return Vote(-1, short_of(self.name, queue.name, account.limit, taken, wanted.amounts, space, "it may use"))
 
     def gang_enqueued(self, session: Session, gang: GangState) -> None:
         """Count an admitted gang."""
-        account, wanted = self._accounts[gang.gang.queue], session.vector(gang.gang.min_resources)
+        account, wanted = self._accounts[gang.gang.queue], session.minimum_of(gang).amounts
         for task in gang.tasks:
             if task.task.is_gated:
                 wanted = wanted - session.vector(task.task.shape.request)

@@ -22,10 +22,40 @@ def covers(have: Vector, want: Vector) -> bool:
     return int(np.count_nonzero(want - have < EPSILON)) == len(want)
 
 
-def covers_requested(have: Vector, total: Vector, want: Vector, space: ResourceSpace) -> bool:
-    """Tell whether `have` is at least `total` on what is wanted, exactly, leaving the number of pods aside."""
-    rows = requested_rows(want, space)
-    return int(np.count_nonzero(rows & ~(total <= have))) == 0
+def times_until_covered(have: Vector, want: Vector, request: Vector) -> int:
+    """Return how many times the request has to be added to `have` until it covers `want`; at least once."""
+    most = 1
+    for held, wanted, amount in zip(have.tolist(), want.tolist(), request.tolist(), strict=True):
+        if wanted - held < EPSILON:
+            continue
+        if amount <= 0:
+            return NO_LIMIT
+        count = max(int((wanted - held) // amount), 1)
+        while wanted - (held + count * amount) >= EPSILON:
+            count += 1
+        while count > 1 and wanted - (held + (count - 1) * amount) < EPSILON:
+            count -= 1
+        most = max(most, count)
+    return most
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Amounts that are asked for; shared by all who ask for the same, so never changed."""
+
+    amounts: Vector
+    rows: NDArray[np.bool_]
+    """Of which resources, without the number of pods."""
+
+    @classmethod
+    def of(cls, amounts: Vector, space: ResourceSpace) -> "Wanted":
+        """Find out which resources are asked for."""
+        amounts.flags.writeable = False
+        return cls(amounts, requested_rows(amounts, space))
+
+    def fits(self, limit: Vector, taken: Vector) -> bool:
+        """Tell whether it can be taken on top and stay within the limit, exactly, on what is asked for."""
+        return not np.count_nonzero(self.rows & ~(taken + self.amounts <= limit))
 
 
 def requested_rows(want: Vector, space: ResourceSpace) -> NDArray[np.bool_]:

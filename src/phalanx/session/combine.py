@@ -143,6 +143,11 @@ def smallest(tiers: Tiers[Array], *question: Any) -> Array | None:
     return found
 
 
+def lowest(tiers: Tiers[int], *question: Any) -> int:
+    """The smallest number; no limit when nobody is asked."""
+    return min((method(*question) for method in flat(tiers)), default=NO_LIMIT)
+
+
 def first_refusal(tiers: Tiers[Verdict], *question: Any) -> Verdict:
     """Ask until somebody refuses; yes when nobody does. This is also how all must agree, and how any refusal decides."""
     for tier in tiers:

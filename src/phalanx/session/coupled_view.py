@@ -119,10 +119,14 @@ class CoupledNodeView(NodeView):
         return places
 
     def _narrow(self, node: int) -> Mask | None:
-        moving = [each for each in self._filters if not each.is_steady]
-        for each in moving:
-            each.take(node)
-        return self._refused() if moving else None
+        return self._refused() if self._follow_filters(node) else None
+
+    def _follow_filters(self, node: int) -> bool:
+        """Let the filters know of a place; tell whether other nodes may be refused now."""
+        has_moved = False
+        for each in self._filters:
+            has_moved |= each.take(node)
+        return has_moved
 
     @property
     def _is_settled(self) -> bool:
@@ -140,10 +144,11 @@ class CoupledNodeView(NodeView):
         """Mark the nodes that terms about pods refuse, after the places that were followed."""
         return self._refused()
 
-    def follow(self, node: int) -> None:
-        """Let the terms know of a place for the class that the books do not know yet."""
-        for part in (*self._filters, *(self._scores or ())):
-            part.take(node)
+    def follow(self, node: int) -> bool:
+        """Let the terms know of a place for the class that the books do not know yet; tell whether other nodes may be refused."""
+        for score in self._scores or ():
+            score.take(node)
+        return self._follow_filters(node)
 
     def after_one(self) -> Valuation:
         """Return the scores of all nodes as if each had taken one task of the class, now."""
@@ -159,6 +164,8 @@ class _FollowedRun:
         self._open = np.ones(len(self._idle), dtype=np.bool_) if within is None else within.copy()
         self._run = Run(node_view, len(self._idle))
         self._floats, self._whole = valuation.floats.copy(), valuation.whole.copy()
+        self._offer: _Offer | None = None
+        """Who the next task can go to; None when that has to be looked at again."""
         self._steps: dict[int, _Steps] = {}
         self._outdated: dict[int, bool] = {}
         """Nodes whose scores are those before their last task, with whether they took it now; scored again when it matters."""
@@ -166,11 +173,11 @@ class _FollowedRun:
     def place(self, count: int) -> tuple[list[int], list[int]]:
         """Choose nodes for up to `count` tasks: those to take now, those to take later."""
         for left in range(count, 0, -1):
-            choice = self._next(left)
+            self._offer = self._offer or self._look()
             # Tasks that start now come first in a run. Where spread lets tasks onto free room again, that is another run.
-            if choice is None or (choice[1] and self._run.later):
+            if self._offer is None or (self._offer.is_now and self._run.later):
                 break
-            self._take(*choice)
+            self._take(self._best(self._offer, left), self._offer.is_now)
         return self._run.now, self._run.later
 
     def _take(self, node: int, is_now: bool) -> None:
@@ -178,9 +185,11 @@ class _FollowedRun:
         self._outdated[node] = is_now
         self._future[node] -= 1
         self._idle[node] = min(self._idle[node] - is_now, self._future[node])
-        self._node_view.follow(node)
+        is_full = (self._idle if is_now else self._future)[node] <= 0
+        if self._node_view.follow(node) or is_full:
+            self._offer = None
 
-    def _next(self, left: int) -> tuple[int, bool] | None:
+    def _look(self) -> "_Offer | None":
         feasible = (self._future > 0) & ~self._node_view.refused_to_class()
         if self._closes:
             self._open &= feasible
@@ -189,18 +198,15 @@ class _FollowedRun:
             for part in self._node_view.shard_parts:
                 candidates = mask & part
                 if candidates.any():
-                    return self._best(candidates, left), is_now
+                    return _Offer(is_now, candidates, self._node_view.relative_terms)
         return None
 
-    def _best(self, mask: Mask, left: int) -> int:
+    def _best(self, offer: "_Offer", left: int) -> int:
         """Return the node with the highest score, the lower number among equals."""
-        for node in [node for node in self._outdated if mask[node]]:
+        for node in [node for node in self._outdated if offer.mask[node]]:
             self._score_again(node, self._outdated.pop(node), left)
-        candidates = np.flatnonzero(mask)
-        whole = self._whole[candidates]
-        for term in self._node_view.relative_terms:
-            assert term.among is not None
-            whole += term.among(candidates) * term.weight
+        candidates = offer.candidates
+        whole = self._whole[candidates] + offer.relative()
         return int(candidates[(self._floats[candidates] + whole.astype(np.float64)).argmax()])
 
     def _score_again(self, node: int, is_now: bool, left: int) -> None:
@@ -216,6 +222,28 @@ class _FollowedRun:
             count = min(int(self._future[node]), left)
             steps = self._steps[node] = _Steps(self._node_view, node, (held, taken), int(is_now), count)
         self._floats[node], self._whole[node] = steps.floats[taken - steps.taken], steps.whole[taken - steps.taken]
+
+
+class _Offer:
+    """The nodes that one task after the other can choose from, and how they compare with each other."""
+
+    __slots__ = ("_moving", "_static", "candidates", "is_now", "mask")
+
+    def __init__(self, is_now: bool, mask: Mask, terms: Sequence[Term]) -> None:
+        self.is_now, self.mask, self.candidates = is_now, mask, np.flatnonzero(mask)
+        self._moving = [term for term in terms if not term.is_static]
+        self._static = self._sum([term for term in terms if term.is_static])
+
+    def relative(self) -> Counts | int:
+        """Return the scores of the candidates that depend on who else is one."""
+        return self._static + self._sum(self._moving)
+
+    def _sum(self, terms: Sequence[Term]) -> Counts | int:
+        total: Counts | int = 0
+        for term in terms:
+            assert term.among is not None
+            total = total + term.among(self.candidates) * term.weight
+        return total
 
 
 class _Steps:

@@ -141,7 +141,7 @@ GANG_VALID = Hook(GangValid.gang_valid, combine.first_refusal)
 class GangReady(Protocol):
     """Whether enough members are allocated for the gang to start; asked before a statement is committed. All must agree.
 
-    A plugin with a true `counts_members` answers from the gang's counts alone.
+    A plugin with a true `counts_members` agrees as soon as the counts of the gang meet its minima, and not before.
     """
 
     def gang_ready(self, session: "Session", gang: GangState) -> Verdict: ...
@@ -229,6 +229,18 @@ class QueueOverused(Protocol):
 
 
 QUEUE_OVERUSED = Hook(QueueOverused.queue_overused, combine.first_refusal, "enabledOverused")
+
+
+class TasksUntilOverused(Protocol):
+    """After how many more tasks of a shape a queue that is not overused may be so. The smallest number counts.
+
+    A plugin that has `queue_overused` and does not answer this is asked again after each gang.
+    """
+
+    def tasks_until_overused(self, session: "Session", queue: Queue, shape: Shape) -> int: ...
+
+
+TASKS_UNTIL_OVERUSED = Hook(TasksUntilOverused.tasks_until_overused, combine.lowest, "enabledOverused")
 
 
 class QueueRoom(Protocol):

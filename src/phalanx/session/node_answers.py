@@ -58,8 +58,8 @@ class CoupledFilter(Protocol):
     only_closes: bool
     """A node that is refused after some places stays so after more of them."""
 
-    def take(self, node: int) -> None:
-        """Follow one task of the class onto a node."""
+    def take(self, node: int) -> bool:
+        """Follow one task of the class onto a node; tell whether other nodes may be refused now than before."""
         ...
 
 

@@ -19,6 +19,7 @@ from phalanx.placement.fill import NOT_A_CANDIDATE, Candidates, fill
 from phalanx.placement.fit import copies, first_short
 from phalanx.session.node_answers import Layer, Site, Term
 from phalanx.session.node_plan import NodePlan
+from phalanx.session.score_steps import ScoreSteps
 from phalanx.state.verdict import WHOLE_CLUSTER, FitError, SearchScope, insufficient
 
 if TYPE_CHECKING:
@@ -64,6 +65,10 @@ class NodeView:
         self._now: Valuation | None = None
         self._after_one: Valuation | None = None
         self._after_position = -1
+        self._steps: ScoreSteps | None = None
+        """Scores to come, once nodes were scored again."""
+        self._own: list[tuple[Index | int, Counts | int]] = []
+        """The nodes that took tasks of the class since the last look, with their number."""
         self._relative: list[Term] = []
         self.scoring_failed = False
         self._look_at(EVERYWHERE)
@@ -98,8 +103,25 @@ class NodeView:
         touched = ledger.touched_since(self._position)
         self._look_at(touched)
         if self._now is not None:
+            self._follow_steps(touched)
             self._value_again(touched)
         self._position = ledger.position
+        self._own.clear()
+
+    def take(self, nodes: Index | int, counts: Counts | int) -> None:
+        """Learn that nodes have taken tasks of the class, each named once; a negative count takes them back."""
+        self._own.append((nodes, counts))
+
+    def _follow_steps(self, touched: Index) -> None:
+        """Keep the scores to come of nodes where only tasks of the class came or went."""
+        if self._steps is None:
+            self._steps = ScoreSteps(self._ask_value, len(self._allowed), is_live=self._session.books_are_live)
+            return
+        changes = np.zeros(len(self._allowed), dtype=np.int64)
+        for nodes, counts in self._own:
+            changes[nodes] += 1
+            self._steps.take(nodes, counts)
+        self._steps.forget(touched[changes[touched] != self._session.ledger.changes_of(touched, self._position)])
 
     def _value_again(self, touched: Index) -> None:
         """Score nodes again; the scores after one more task too, if they are in use, in the same pass."""
@@ -207,6 +229,10 @@ class NodeView:
 
     def value_at(self, site: Site) -> Valuation:
         """Return the scores of a site; scoring is known to work."""
+        known = None if self._steps is None else self._steps.at(site, self._future_room)
+        return self._ask_value(site) if known is None else Valuation(*known)
+
+    def _ask_value(self, site: Site) -> Valuation:
         valuation, _ = self._session.value(self.shape, site)
         assert valuation is not None
         return valuation
@@ -226,6 +252,11 @@ class NodeView:
             self._now, self._relative = self._session.value(self.shape, Site(EVERYWHERE))
             self.scoring_failed = self._now is None
         return self._now
+
+    @property
+    def can_score(self) -> bool:
+        """Tell whether the scores of nodes are known, so that every place with room is found."""
+        return self._valuation() is not None
 
     @property
     def is_relative(self) -> bool:

@@ -80,7 +80,7 @@ class Questions:
         self._asked = _Answering(self.plugins)
         self._questions: dict[str, Callable[..., Any]] = {}
         """Each hook as a call, once it was asked: a large session asks tens of thousands of questions, a small one a few hooks."""
-        self._counts_members: dict[str, bool] = {}
+        self._member_counts: dict[str, bool] = {}
         """By hook: members alone are counted to answer it."""
         self._voters: list[Asked[Any]] = []
         self._surplus: dict[str, tuple[int, Vector]] = {}
@@ -195,18 +195,32 @@ class Questions:
     def ready_in(self, subgroup: SubGroupState, role: str) -> int:
         """Return how many tasks of a role can be placed before anybody needs to ask whether the sub-group is ready."""
         has_subgroups = subgroup.gang.has_subgroups
-        hook = hooks.SUBGROUP_READY if has_subgroups else hooks.GANG_READY
-        if hook.name not in self._counts_members:
-            self._counts_members[hook.name] = _only_counts_members(self._asked[hook.name])
-        if not self._counts_members[hook.name]:
+        if not self._counts_members(hooks.SUBGROUP_READY if has_subgroups else hooks.GANG_READY):
             return 1
         return max(subgroup.shortfall() if has_subgroups else subgroup.gang.shortfall(role), 1)
+
+    def is_ready_with(self, gang: GangState, count: int) -> bool:
+        """Tell whether a gang is ready once so many more tasks are placed, whichever they are, and not before."""
+        return self._counts_members(hooks.GANG_READY) and gang.is_ready_with(count)
+
+    def _counts_members(self, hook: AnyHook) -> bool:
+        """Tell whether members alone are counted to answer a hook."""
+        if hook.name not in self._member_counts:
+            self._member_counts[hook.name] = _only_counts_members(self._asked[hook.name])
+        return self._member_counts[hook.name]
 
     # --- queues ----------------------------------------------------------------------------------------------------
 
     def queue_overused(self, queue: Queue) -> Verdict:
         """Refuse when the queue has all it should have."""
         return self._ask(hooks.QUEUE_OVERUSED, queue)
+
+    def tasks_until_overused(self, queue: Queue, shape: Shape) -> int:
+        """Return how many tasks a queue that is not overused can be given before anybody has to ask again whether it is."""
+        asked, telling = (self._asked[hook.name] for hook in (hooks.QUEUE_OVERUSED, hooks.TASKS_UNTIL_OVERUSED))
+        if not {id(method.__self__) for method in combine.flat(asked)} <= {id(method.__self__) for method in combine.flat(telling)}:
+            return 1
+        return self._ask(hooks.TASKS_UNTIL_OVERUSED, queue, shape)
 
     def queue_room(self, queue: Queue, shape: Shape) -> Room:
         """Return how many more tasks of the shape the queue may take."""

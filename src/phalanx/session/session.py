@@ -3,7 +3,7 @@
 Actions ask the session; the session asks the plugins (`questions.py`). Changes go through a `Statement`.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from phalanx.model.queue import Queue
@@ -14,6 +14,7 @@ from phalanx.model.task_status import EVICTABLE, Status
 from phalanx.placement import Vector
 from phalanx.placement.ledger import Ledger, Request
 from phalanx.session import hooks
+from phalanx.session.amounts import Wanted
 from phalanx.session.coupled_view import CoupledNodeView
 from phalanx.session.decision import Decisions
 from phalanx.session.eligible import sort_out
@@ -69,6 +70,7 @@ class Session(Questions):
         """The operation that took effect last, whether or not it was undone since."""
         self._requests: dict[Shape, Request] = {}
         self._requests_by_amounts: dict[Hashable, Request] = {}
+        self._minima: dict[Hashable, Wanted] = {}
         self._books: dict[Any, Any] = {}
         self._node_views: dict[Hashable, NodeView] = {}
         self._node_view_keys: dict[Shape, Hashable] = {}
@@ -149,6 +151,15 @@ class Session(Questions):
         """Return amounts as a row vector of floats."""
         return vector_of(resources or {}, self.snapshot.space)
 
+    def minimum_of(self, gang: GangState) -> Wanted:
+        """Return the least that a gang asks for, as its group says; nothing if it says nothing."""
+        minimum = gang.gang.min_resources or {}
+        key = tuple(minimum.items())
+        wanted = self._minima.get(key)
+        if wanted is None:
+            wanted = self._minima[key] = Wanted.of(self.vector(minimum), self.snapshot.space)
+        return wanted
+
     def statement(self) -> Statement:
         """Begin a transaction."""
         return Statement(self)
@@ -167,12 +178,20 @@ class Session(Questions):
 
     def apply(self, operation: Operation) -> None:
         """Let an operation take effect. Only statements call this."""
-        status = operation.kind.value
-        assert status is not None, "a restoration reverts an eviction"
-        operation.gang.move_all(operation.tasks, status)
-        for task, node in zip(operation.tasks, operation.nodes, strict=True):
-            task.node = node
+        operation.move_tasks()
         self._book(operation, 1)
+        self._count_version(operation)
+
+    def apply_all(self, operations: Sequence[Operation], together: Operation) -> None:
+        """Let operations of one kind and class take effect; nodes see them as one. Only statements call this."""
+        for operation in operations:
+            operation.move_tasks()
+        self._book_on_nodes(together, 1)
+        for operation in operations:
+            self._tell(operation, 1)
+            self._count_version(operation)
+
+    def _count_version(self, operation: Operation) -> None:
         operation.version_before, self._latest_version = self.version, self._latest_version + 1
         operation.version_after = self.version = self._latest_version
         self.latest = operation
@@ -201,6 +220,10 @@ class Session(Questions):
                 note_undone(self, operation)
 
     def _book(self, operation: Operation, sign: int) -> None:
+        self._book_on_nodes(operation, sign)
+        self._tell(operation, sign)
+
+    def _book_on_nodes(self, operation: Operation, sign: int) -> None:
         nodes, counts = operation.tally()
         counts = counts * sign
         request = self.request_of(operation.shape)
@@ -212,8 +235,17 @@ class Session(Questions):
             self.ledger.release(request, nodes, counts)
         if self.books_are_live:
             self.ledger.book(request, nodes, -counts if operation.kind is OperationKind.EVICT else counts)
-            for book in self._books.values():
-                book.changed(operation, sign < 0)
+        if operation.kind is OperationKind.ALLOCATE and (node_view := self._plain_view(operation.shape)) is not None:
+            node_view.take(nodes, counts)
+
+    def _plain_view(self, shape: Shape) -> NodeView | None:
+        """Return how nodes look to tasks of the shape, other pods aside, if anybody has looked."""
+        plain = shape if self.is_local(shape) else self.apart_from_pods(shape)
+        return None if plain is None else self._node_views.get(self.class_of(plain))
+
+    def _tell(self, operation: Operation, sign: int) -> None:
+        for book in self._books.values() if self.books_are_live else ():
+            book.changed(operation, sign < 0)
         self._ask(hooks.CHANGED, operation, sign < 0)
 
     def book(self, kind: Callable[["Session"], AnyBook]) -> AnyBook:

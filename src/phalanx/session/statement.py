@@ -4,6 +4,7 @@ decisions, `discard` undoes them in reverse order and leaves every book as it wa
 A run of identical tasks is one operation: its books change once per node, not once per task.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -57,6 +58,14 @@ class Operation:
         """Note where the tasks are."""
         self.places = [task.node for task in self.tasks]
 
+    def move_tasks(self) -> None:
+        """Bring the tasks into the status and onto the nodes that it is about."""
+        status = self.kind.value
+        assert status is not None, "a restoration reverts an eviction"
+        self.gang.move_all(self.tasks, status)
+        for task, node in zip(self.tasks, self.nodes, strict=True):
+            task.node = node
+
     @property
     def shape(self) -> Shape:
         """The shape that all its tasks have."""
@@ -72,8 +81,9 @@ class Operation:
         first = self.nodes[0]
         if self.nodes.count(first) == len(self.nodes):
             return first, len(self.nodes)
-        nodes, counts = np.unique(np.array(self.nodes, dtype=np.int64), return_counts=True)
-        return nodes, counts.astype(np.int64)
+        counts = Counter(self.nodes)
+        nodes = sorted(counts)
+        return np.array(nodes, dtype=np.int64), np.array([counts[node] for node in nodes], dtype=np.int64)
 
 
 class Purpose(Enum):
@@ -121,11 +131,24 @@ class Statement:
 
     def allocate(self, tasks: Sequence[TaskState], nodes: Sequence[int]) -> None:
         """Give tasks of one shape a place now."""
-        self._do(Operation(OperationKind.ALLOCATE, tasks, nodes, [task.status for task in tasks]))
+        if tasks:
+            self._do(Operation(OperationKind.ALLOCATE, tasks, nodes, [task.status for task in tasks]))
+
+    def allocate_all(self, gangs: Sequence[Sequence[TaskState]], nodes: Sequence[int]) -> None:
+        """Give tasks of one class places now, gang by gang; nobody looks at the nodes in between."""
+        operations, begin = list[Operation](), 0
+        for tasks in gangs:
+            end = begin + len(tasks)
+            operations.append(Operation(OperationKind.ALLOCATE, tasks, nodes[begin:end], [task.status for task in tasks]))
+            begin = end
+        together = Operation(OperationKind.ALLOCATE, [task for tasks in gangs for task in tasks], nodes, ())
+        self._session.apply_all(operations, together)
+        self.operations += operations
 
     def pipeline(self, tasks: Sequence[TaskState], nodes: Sequence[int]) -> None:
         """Give tasks of one shape a place that they can take once others have left."""
-        self._do(Operation(OperationKind.PIPELINE, tasks, nodes, [task.status for task in tasks]))
+        if tasks:
+            self._do(Operation(OperationKind.PIPELINE, tasks, nodes, [task.status for task in tasks]))
 
     def evict(self, task: TaskState, *, action: str, preemptor: str, reason: str) -> None:
         """Let a running task leave, for a preemptor and for a reason; its room is released, not free."""
@@ -142,9 +165,8 @@ class Statement:
         return False
 
     def _do(self, operation: Operation) -> None:
-        if operation.tasks:
-            self._apply(operation)
-            self.operations.append(operation)
+        self._apply(operation)
+        self.operations.append(operation)
 
     def _apply(self, operation: Operation) -> None:
         self._session.apply(operation)

@@ -428,9 +428,11 @@ def gang_totals(gang: Gang, members: Mapping[TaskKey, Task]) -> Totals:
                 blocked[shape] = blocked.get(shape, 0) + 1
         elif status in HOLDING:
             held[shape] = held.get(shape, 0) + 1
-    allocated, pending, gated, holders = _requested(held), _requested(waiting), _requested(blocked), sum(held.values())
+    is_admitted = gang.phase == "Inqueue" or (gang.phase == "Running" and sum(held.values()) >= gang.min_member)
+    if not held and not is_admitted:
+        return Totals(1, {}, _requested(waiting))  # most gangs of a backlog: nothing to compare with what they hold
+    allocated, pending, gated = _requested(held), _requested(waiting), _requested(blocked)
     minimum = gang.min_resources or {}
-    is_admitted = gang.phase == "Inqueue" or (gang.phase == "Running" and holders >= gang.min_member)
     inqueue = _positive(minimum, add(allocated, gated)) if is_admitted else {}
     return Totals(1, allocated, add(allocated, pending), inqueue, _positive(allocated, minimum))
 

@@ -64,20 +64,27 @@ class TaskState:
         self.attempt, self.attempt_node = self.status, self.node
 
 
+_IS_READY = [status in READY for status in Status]
+
+
 class Tally:
     """How many members are in which status."""
 
-    __slots__ = ("counts", "pending_best_effort")
+    __slots__ = ("counts", "pending_best_effort", "ready")
 
     def __init__(self) -> None:
         """Start with nobody."""
-        self.counts = [0] * len(Status)
+        self.counts = [0] * len(_IS_READY)
+        self.ready = 0
+        """Members that count towards the minimum for good; kept, because every gang is asked for it again and again."""
         self.pending_best_effort = 0
         """Members that wait and count all the same, because `backfill` places them later; none where all are placed together."""
 
     def add(self, status: Status, is_backfilled: bool, amount: int = 1) -> None:
         """Count `amount` more members in this status."""
         self.counts[status] += amount
+        if _IS_READY[status]:
+            self.ready += amount
         if is_backfilled and status is Status.PENDING:
             self.pending_best_effort += amount
 
@@ -87,11 +94,6 @@ class Tally:
         for status in statuses:
             found += counts[status]
         return found
-
-    @property
-    def ready(self) -> int:
-        """Members that count towards the minimum for good."""
-        return self.total(READY)
 
     @property
     def pipelined(self) -> int:
@@ -197,8 +199,9 @@ class GangState:
         for state in self.tasks:
             state.subgroup = subgroup
             counts[state.status] += 1
-            if state.status is Status.PENDING and state.task.shape.is_best_effort:
-                self.tally.pending_best_effort += self.counts_unplaced
+            if self.counts_unplaced and state.status is Status.PENDING and state.task.shape.is_best_effort:
+                self.tally.pending_best_effort += 1
+        self.tally.ready = self.tally.total(READY)
 
     def _join(self, state: TaskState) -> None:
         self.tasks.append(state)
@@ -229,7 +232,8 @@ class GangState:
     def move_all(self, states: Sequence[TaskState], status: Status) -> None:
         """Change the status of members of one shape, all at once where one count covers them."""
         before = states[0].status
-        if self.role_tallies or self.has_subgroups or any(state.status is not before for state in states):
+        is_mixed = len(states) > 1 and any(state.status is not before for state in states)
+        if is_mixed or self.role_tallies or self.gang.subgroups:
             for state in states:
                 self.move(state, status)
             return
@@ -360,6 +364,12 @@ class GangState:
                     return max(missing, len(self.tasks))
                 missing = max(missing, short)
         return max(missing, 0)
+
+    def is_ready_with(self, count: int) -> bool:
+        """Tell whether the gang is ready once so many more of its tasks are placed, whichever they are, and not before."""
+        if self.gang.roles_count or self.has_subgroups or self.gang.quorum is Quorum.FRESH:
+            return False
+        return self.gang.min_member - self.tally.ready - self.tally.pending_best_effort == count
 
     def may_continue_without(self, failed_roles: set[str], subgroup: SubGroupState) -> bool:
         """Tell whether the gang can still be ready although a task of these roles found no node.

@@ -18,18 +18,16 @@ from phalanx.placement.ledger import Request
 class LabelColumn:
     """The values of one label key: a code per node, -1 where the key is absent."""
 
-    __slots__ = ("codes", "is_unique", "values")
+    __slots__ = ("codes", "is_unique", "present", "values")
 
     def __init__(self, codes: NDArray[np.int64], values: list[str]) -> None:
         """Hold the codes and the value each code stands for."""
         self.codes, self.values = codes, values
-        self.is_unique = len(values) == int((codes >= 0).sum())
+        self.present: Mask = codes >= 0
+        """The nodes that carry the key."""
+        self.present.flags.writeable = False
+        self.is_unique = len(values) == int(self.present.sum())
         """No two nodes share a value."""
-
-    @property
-    def present(self) -> Mask:
-        """Mark the nodes that carry the key."""
-        return self.codes >= 0
 
     def where(self, test: Callable[[str | None], bool]) -> Mask:
         """Mark the nodes whose value passes the test, which is asked once per distinct value and once for None."""

@@ -30,7 +30,6 @@ from phalanx.plugins.capacity.reclaim_walk import ReclaimWalk
 from phalanx.session.amounts import (
     as_amounts,
     bounded,
-    covers_requested,
     dominant_share,
     requested_rows,
     room_or_reason,
@@ -175,17 +174,17 @@ class CapacityPlugin:
             return Vote(-1, self._fault(queue.name))
         if not queue.is_open:
             return Vote(-1, _closed(queue))
-        wanted = session.vector(gang.gang.min_resources)
+        wanted = session.minimum_of(gang)
         for account in self._accounts[queue.name].line():
             taken = account.allocated + account.inqueue - account.elastic
-            if not covers_requested(account.limit, taken + wanted, wanted, space):
-                return Vote(-1, short_of(self.name, account.queue.name, account.limit, taken, wanted, space, "it may use"))
+            if not wanted.fits(account.limit, taken):
+                return Vote(-1, short_of(self.name, account.queue.name, account.limit, taken, wanted.amounts, space, "it may use"))
         return PERMITTED
 
     def gang_enqueued(self, session: Session, gang: GangState) -> None:
         """Count an admitted gang, up to the root."""
         gated = [session.vector(task.task.shape.request) for task in gang.tasks if task.task.is_gated]
-        wanted = session.vector(gang.gang.min_resources) - sum(gated, np.zeros(len(session.snapshot.space)))
+        wanted = session.minimum_of(gang).amounts - sum(gated, np.zeros(len(session.snapshot.space)))
         for account in self._accounts[gang.gang.queue].line():
             account.inqueue = account.inqueue + np.maximum(wanted, 0.0)
 

@@ -1,0 +1,79 @@
+"""Gangs of one class that follow each other in a queue, placed as one run.
+
+A backlog may hold thousands of small gangs that ask for the same. One by one each would ask the plugins the same questions, open a
+statement and change the books of one node. Together they are a run of tasks like those of one large gang. The result is that of
+trying them one by one, which a property checks, because nothing that is decided in between could turn out otherwise:
+
+* no other queue waits, and this one has not all it deserves before the last of them is tried (`tasks_until_overused`);
+* the queue has room for all their tasks, and so have the nodes, now;
+* each gang is ready with exactly the tasks of it that wait, all of one class, and no plugin has a say about one of them alone.
+
+A gang of another kind ends the run and is tried by itself. So is every gang of a session that is traced, step by step.
+"""
+
+from phalanx.actions.allocate_tasks import TaskPlacer, is_same_class
+from phalanx.actions.gang_line import GangLine
+from phalanx.model.queue import Queue
+from phalanx.model.shape import Shape
+from phalanx.session.session import Session
+from phalanx.session.task_filters import has_own_filters
+from phalanx.state.gang_state import GangState, TaskState
+
+MOST_TASKS = 1024
+"""In one run, at most: the nodes of so many are remembered while they are chosen."""
+
+
+class GangRuns:
+    """Places the next gangs of a queue together where that changes nothing."""
+
+    def __init__(self, session: Session, placer: TaskPlacer) -> None:
+        """Prepare for one run of an action."""
+        self._session, self._placer = session, placer
+
+    def place(self, line: GangLine, queue: Queue) -> bool:
+        """Place the first gangs of the only queue that waits; False if the very first has to be tried by itself."""
+        first = self._tasks_of(line.first) if not self._session.trace.level else []
+        if not first:
+            return False
+        gangs = self._take(line, queue, first)
+        if not gangs:
+            return False
+        nodes, _ = self._session.node_view(first[0].task.shape).place(sum(map(len, gangs)))
+        with self._session.statement() as statement:
+            statement.allocate_all(gangs, nodes)
+            statement.commit()
+        return True
+
+    def _take(self, line: GangLine, queue: Queue, tasks: list[TaskState]) -> list[list[TaskState]]:
+        """Take the gangs of a run out of the line; return the tasks of each, none if there is no room for the first one."""
+        shape, gangs, count = tasks[0].task.shape, list[list[TaskState]](), 0
+        most, turn = self._room(queue, shape), self._session.tasks_until_overused(queue, shape)
+        alike = self._session.class_of(shape)
+        while tasks and count + len(tasks) <= most and self._session.class_of(tasks[0].task.shape) == alike:
+            self._placer.restore(tasks[0].subgroup, [])
+            line.pop()
+            gangs.append(tasks)
+            count += len(tasks)
+            tasks = self._tasks_of(line.first) if count < turn and len(line) else []
+        return gangs
+
+    def _room(self, queue: Queue, shape: Shape) -> int:
+        node_view = self._session.node_view(shape)
+        if not node_view.can_score:
+            return 0
+        return min(int(node_view.room(is_now=True).sum()), self._session.queue_room(queue, shape).tasks, MOST_TASKS)
+
+    def _tasks_of(self, gang: GangState) -> list[TaskState]:
+        """Return all tasks of a gang that wait, in order, if they can be part of a run; else none."""
+        if gang.gang.label or gang.has_subgroups or gang.topology is not None:
+            return []
+        tasks = self._placer.tasks_left(next(iter(gang.subgroups.values())))[::-1]
+        if not tasks or not self._session.is_local(tasks[0].task.shape) or not self._session.is_ready_with(gang, len(tasks)):
+            return []
+        is_one_class = all(is_same_class(tasks[0].task, task.task) for task in tasks)
+        return tasks if is_one_class and self._is_plain(tasks[0]) else []
+
+    def _is_plain(self, task: TaskState) -> bool:
+        """Tell whether no plugin has a say about a task beyond its class."""
+        session = self._session
+        return not has_own_filters(session, task) and session.task_scores(task) is None and session.prefilter(task).ok

@@ -1,0 +1,107 @@
+"""Gangs of one class that follow each other in a queue, placed as one run."""
+
+from itertools import chain
+from typing import Any
+
+import pytest
+
+from phalanx.actions.gang_runs import GangRuns
+from phalanx.config.builtin import CATALOGUE
+from phalanx.dialects.cluster import ObjectCluster
+from phalanx.model.queue import Queue
+from phalanx.model.shape import Shape
+from phalanx.session.cycle import Catalogue, run_cycle
+from phalanx.session.policy import PluginPolicy, Policy
+from phalanx.session.session import Session
+from phalanx.session.statement import Operation, Statement
+from phalanx.state.verdict import YES, Verdict
+from phalanx.testing import build
+from phalanx.testing.build import Document
+
+
+class FourTasks:
+    """Lets each queue have four tasks in a session."""
+
+    name = "four"
+
+    def __init__(self, policy: PluginPolicy) -> None:
+        self.left = 4
+
+    def changed(self, session: Session, operation: Operation, undone: bool) -> None:
+        self.left += len(operation.tasks) if undone else -len(operation.tasks)
+
+    def queue_overused(self, session: Session, queue: Queue) -> Verdict:
+        return YES if self.left > 0 else Verdict.refuse(self.name, "Enough")
+
+
+class FourTasksAhead(FourTasks):
+    """Says so before it happens."""
+
+    def tasks_until_overused(self, session: Session, queue: Queue, shape: Shape) -> int:
+        return self.left
+
+
+def runs_of(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
+    """Return a list that fills with the sizes of the gangs of each run."""
+    found: list[list[int]] = []
+    allocate_all = Statement.allocate_all
+
+    def noted(statement: Statement, gangs: Any, nodes: Any) -> None:
+        found.append([len(tasks) for tasks in gangs])
+        allocate_all(statement, gangs, nodes)
+
+    monkeypatch.setattr(Statement, "allocate_all", noted)
+    return found
+
+
+def bound(plugins: list[str], *gangs: list[Document], extra: type[FourTasks] | None = None) -> list[str]:
+    """Return the names of the pods that one cycle binds, in order, on two nodes of 8 CPUs."""
+    catalogue = Catalogue(CATALOGUE.actions, {**CATALOGUE.plugins, **({"four": extra} if extra else {})})
+    nodes = [build.node(name, cpu=8) for name in ("n1", "n2")]
+    cluster = ObjectCluster()
+    for document in (build.queue("default"), build.queue("other"), *nodes, *chain.from_iterable(gangs)):
+        assert cluster.put(document)
+    policy = Policy(("enqueue", "allocate"), (tuple(map(PluginPolicy, plugins)),))
+    return [key.split("/")[1] for key in run_cycle(cluster.snapshot(0.0), policy, catalogue).binds]
+
+
+def gangs_of(*sizes: int, **settings: Any) -> list[list[Document]]:
+    return [build.gang(f"gang-{number}", tasks=size, cpu=1, **settings) for number, size in enumerate(sizes)]
+
+
+def test_a_run_ends_where_the_queue_is_overused(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = runs_of(monkeypatch)
+    assert len(bound(["gang", "four"], *gangs_of(1, 2, 2, 1, 1), extra=FourTasksAhead)) == 5
+    assert runs == [[1, 2, 2]]
+
+
+def test_who_does_not_say_when_a_queue_is_overused_is_asked_after_each_gang(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = runs_of(monkeypatch)
+    assert len(bound(["gang", "four"], *gangs_of(1, 2, 2, 1, 1), extra=FourTasks)) == 5
+    assert runs == [[1], [2], [2]]
+
+
+def test_gangs_of_two_queues_are_tried_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = runs_of(monkeypatch)
+    other = build.gang("other", tasks=1, cpu=1, queue="other")
+    assert len(bound(["gang"], *gangs_of(1, 1), other)) == 3
+    assert all(len(run) == 1 for run in runs)
+
+
+def test_a_gang_that_may_start_with_fewer_is_tried_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = runs_of(monkeypatch)
+    assert len(bound(["gang"], *gangs_of(3, 3, min_member=2))) == 6
+    assert runs == []
+
+
+def test_a_gang_for_which_there_is_no_room_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = runs_of(monkeypatch)
+    names = bound(["gang"], *gangs_of(10, 7, 6))
+    assert (len(names), names[-1]) == (16, "gang-2-5")
+    assert runs == [[10], [6]]
+
+
+def test_without_a_run_the_next_gang_is_tried_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    together = bound(["gang"], *gangs_of(1, 2, 1))
+    monkeypatch.setattr(GangRuns, "place", lambda runs, line, queue: False)
+    assert bound(["gang"], *gangs_of(1, 2, 1)) == together
