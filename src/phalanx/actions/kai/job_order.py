@@ -14,7 +14,7 @@ from typing import Any
 from phalanx.kai.amounts import Figures
 from phalanx.kai.fair_shares import FairShares
 from phalanx.kai.podsets import can_be_whole
-from phalanx.kai.queue_order import Contender, comes_first
+from phalanx.kai.queue_order import Contender, Standing, comes_first
 from phalanx.kai.shares import QueueShare
 from phalanx.model.task import GangKey
 from phalanx.model.task_status import Status
@@ -204,23 +204,23 @@ class JobLine:
         best = self._best(self._shares, self._shares.tree.roots)
         return best[1] if best is not None else None
 
-    def _best(self, shares: FairShares, queues: Sequence[QueueShare]) -> tuple[Contender, str] | None:
-        """Return the queue of these that is next, and the leaf below it whose job that is."""
-        best: tuple[Contender, str] | None = None
+    def _best(self, shares: FairShares, queues: Sequence[QueueShare]) -> tuple[Figures, str] | None:
+        """Return what the first job of the queue of these that is next would get, and the leaf that it is in."""
+        best: tuple[Figures, str] | None = None
+        leader: Standing | None = None
         for queue in queues:
             first = self._first(shares, queue)
             if first is None:
                 continue
-            mine = Contender(queue, first[0])
-            if best is None or comes_first(mine, best[0], shares.total):
-                best = (mine, first[1])
+            mine = shares.standing(Contender(queue, first[0]))
+            if leader is None or comes_first(mine, leader):
+                best, leader = first, mine
         return best
 
     def _first(self, shares: FairShares, queue: QueueShare) -> tuple[Figures, str] | None:
         """Return what the first job in a queue would get, and the leaf that it is in."""
         if queue.children:
-            best = self._best(shares, queue.children)
-            return (best[0].job, best[1]) if best is not None else None
+            return self._best(shares, queue.children)
         other, line = self._other(queue.name), self._lines.get(queue.name)
         if other is not None and self._others is not None:
             return self._others.chunk(other), queue.name
