@@ -179,6 +179,24 @@ def test_a_search_that_fails_leaves_the_message_of_the_nodes_as_it_was() -> None
     )
 
 
+def test_a_job_that_not_even_all_who_may_give_make_room_for_is_told_so_and_nothing_of_a_trial() -> None:
+    found = kai.cluster(nodes=2, gpus=4).submit(kai.queue("a", quota=20))
+    found.submit(kai.gang("small", tasks=2, gpus=2, on="node-0"))
+    found.submit(kai.gang("keeps", gpus=4, on="node-1", priorityClassName="build"))
+    large = kai.gang("large", tasks=6, gpus=1, priorityClassName="build", preemptibility="preemptible")
+    cycle = found.submit(large).run_cycle()
+    assert evicted(cycle) == []
+    assert cycle.why("large").count("no place for") == 1
+    assert "preempt: even without those that may go the cluster has too few GPUs" in cycle.why("large")
+
+
+def test_a_job_for_which_all_who_may_give_make_just_enough_room_gets_it() -> None:
+    found = kai.cluster(nodes=2, gpus=4).submit(kai.queue("a", quota=20))
+    found.submit(kai.gang("small", tasks=2, gpus=2, on="node-0"), kai.gang("other", tasks=2, gpus=2, on="node-1"))
+    cycle = found.submit(kai.gang("large", tasks=8, gpus=1, priorityClassName="build")).run_cycle()
+    assert sorted(evicted(cycle)) == ["other-0", "other-1", "small-0", "small-1"]
+
+
 # --- minimum run time ----------------------------------------------------------------------------------------------------
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from phalanx.kai.amounts import NAMES, ZERO, Figures, plus
 from phalanx.kai.capacity import capacity_verdict, quota_verdict
 from phalanx.kai.podsets import is_preemptible, next_tasks
+from phalanx.kai.queue_order import Contender, Standing, standing
 from phalanx.kai.shares import (
     QueueShare,
     QueueTree,
@@ -38,6 +39,8 @@ from phalanx.state.verdict import YES, Verdict
 SCHEDULER = "kai-scheduler"
 HELPERS = ("kai-resource-reservation", "scaling-pod")
 """Label `app` of pods that KAI starts itself: what they hold is held for a pod of a queue."""
+MOST_STANDINGS = 50_000
+"""Kept at once: about 25 MB."""
 _MIG = re.compile(r"nvidia\.com/mig-(\d+)g\..*")
 
 
@@ -50,6 +53,7 @@ class FairShares:
         self.multiplier = multiplier
         """How much wider than its own a reclaimer's gap to its victims' queues must be."""
         self._amounts: dict[tuple[Shape, int], Figures] = {}
+        self._standings: dict[tuple[str, Figures, Figures, Figures], Standing] = {}
         self.total = _cluster(session)
         usage = self._usage()
         self.tree: QueueTree = build_tree(_share(queue, usage) for queue in session.queues.values() if queue.bounds is not None)
@@ -128,6 +132,19 @@ class FairShares:
         """Return what the next attempt of a job takes."""
         tasks = next_tasks(self._session, gang, counts_evicted=counts_evicted)
         return self._session.remembered(gang, (FairShares.next_chunk, counts_evicted), lambda: self.chunk(tasks))
+
+    def standing(self, contender: Contender) -> Standing:
+        """Return where a queue stands among others; known from before if it held as much then.
+
+        A search for victims compares the same queues again and again: scenarios are undone, and the next begins where they began.
+        """
+        key = (contender.queue.name, contender.queue.allocated, contender.job, contender.victims)
+        found = self._standings.get(key)
+        if found is None:
+            if len(self._standings) >= MOST_STANDINGS:
+                self._standings.clear()
+            found = self._standings[key] = standing(contender, self.total)
+        return found
 
     def capacity(self, gang: GangState, tasks: Sequence[TaskState]) -> Verdict:
         """Refuse tasks that would lift a queue over its limit, or over its quota if they cannot be preempted."""

@@ -5,6 +5,7 @@ questions decide, the first difference wins. Victims are taken in the opposite o
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from phalanx.kai.amounts import EVERY, UNLIMITED, ZERO, Figures, minus, plus, within
 from phalanx.kai.shares import QueueShare, allocatable
@@ -26,22 +27,33 @@ class Contender:
     """What the jobs hold that were taken from it as victims, and the one that would be next; zero when jobs are placed."""
 
 
-def comes_first(left: Contender, right: Contender, total: Figures) -> bool:
-    """Tell whether the left queue gets the next turn. `total` is what the cluster has."""
-    left_rank, right_rank = rank(left, total), rank(right, total)
-    if left_rank != right_rank:
-        return left_rank < right_rank
-    left_share, right_share = allocatable(left.queue), allocatable(right.queue)
-    if left_share != right_share and within(left_share, right_share):
+class Standing(NamedTuple):
+    """A contender with all that it is compared by, found out once: a queue is compared with many others."""
+
+    queue: QueueShare
+    rank: Rank
+    share: Figures
+
+
+def standing(contender: Contender, total: Figures) -> Standing:
+    """Return where a queue stands. `total` is what the cluster has."""
+    return Standing(contender.queue, rank(contender, total), allocatable(contender.queue))
+
+
+def comes_first(left: Standing, right: Standing) -> bool:
+    """Tell whether the left queue gets the next turn."""
+    if left.rank != right.rank:
+        return left.rank < right.rank
+    if left.share != right.share and within(left.share, right.share):
         return True
-    if left_share != right_share and within(right_share, left_share):
+    if left.share != right.share and within(right.share, left.share):
         return False
     return (left.queue.created, left.queue.name) < (right.queue.created, right.queue.name)
 
 
-def gives_first(left: Contender, right: Contender, total: Figures) -> bool:
+def gives_first(left: Standing, right: Standing) -> bool:
     """Tell whether the left queue loses the next victim."""
-    return left.queue is not right.queue and not comes_first(left, right, total)
+    return left.queue is not right.queue and not comes_first(left, right)
 
 
 def rank(contender: Contender, total: Figures) -> Rank:

@@ -401,7 +401,7 @@ SCORES_BY_LEAF = Hook(ScoresByLeaf.scores_by_leaf, combine.collected_by_plugin, 
 
 
 class PlacementScores(Protocol):
-    """A score of every node for one task that is offered some of them; asked by KAI's actions. Added up."""
+    """A score of every node for one task that is offered some of them; asked by KAI's actions. Added up. See `keeps_order`."""
 
     def placement_scores(self, session: "Session", task: TaskState, offered: Mask) -> Scores: ...
 

@@ -375,6 +375,15 @@ class Questions:
         total = self._ask(hooks.PLACEMENT_SCORES, task, offered)
         return np.zeros(len(offered)) if total is None else total
 
+    def keeps_order(self) -> bool:
+        """Tell whether all plugins that score places say so by a true `keeps_order`; then equal tasks are placed in runs.
+
+        The scores of such a plugin are whole tens, or all below ten. While equal tasks are placed on the best node, as long as it
+        has room there as it had for the first, the other nodes keep their order and that one does not fall behind them.
+        """
+        scoring = combine.flat(self._asked[hooks.PLACEMENT_SCORES.name])
+        return all(getattr(method.__self__, "keeps_order", False) for method in scoring)
+
     def scores_by_plugin(self, task: TaskState, candidates: Mask) -> dict[str, Scores]:
         """Return what each plugin gives to the nodes when these are the candidates of a task; for the trace."""
         shape, site, chosen = task.task.shape, Site(slice(None)), np.flatnonzero(candidates)

@@ -1,10 +1,11 @@
 """Consolidation, reclaim, preempt, and the eviction of gangs that are broken for too long."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from functools import partial
 
 from phalanx.actions.kai.failed_jobs import FailedJobs
+from phalanx.actions.kai.hopeless import RoomWithoutVictims
 from phalanx.actions.kai.job_order import JobLine, WaitingOrder, waiting_jobs
 from phalanx.actions.kai.no_victims import FailedSearch, SteadyJobs
 from phalanx.actions.kai.solver import Solver, displaced, gone
@@ -20,6 +21,7 @@ from phalanx.kubernetes.shared_gpus import SharedGpus
 from phalanx.session.arguments import Arguments
 from phalanx.session.session import Session
 from phalanx.session.spared import Spared
+from phalanx.session.statement import Statement
 from phalanx.session.trace_searches import JobLeft, JobNotTried, JobSpared, JobTried, NoVictimsFound
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.verdict import YES, Verdict
@@ -37,7 +39,7 @@ class _SearchAction:
         """Try every waiting job in order."""
         line = JobLine(session, waiting_jobs(session, self.name))
         order, waiting = VictimOrder(session, _possible_victims(session)), WaitingOrder(session)
-        self._steady = SteadyJobs(session)
+        self._steady, self._room = SteadyJobs(session), RoomWithoutVictims(session)
         failed = FailedJobs(session, partial(_possible_victims, session), waiting)
         while (gang := line.pop()) is not None:
             reason = self.why_not_tried(session, gang)
@@ -76,15 +78,9 @@ class _SearchAction:
         self.prepare(session, gang)
         self._stays: dict[Spared, GangState] = {}
         session.trace.note(JobTried, gang.key, gang.gang.queue, self.name, len(next_tasks(session, gang)))
-        solver = Solver(session, gang, self.name, lambda task: self.message(gang, task), waiting)
-        statement = solver.solve(
-            lambda: VictimLine(
-                session, order, lambda victim: self._is_allowed(session, gang, victim), self.queues(session, gang, order)
-            ),
-            lambda units, tasks: self._why_unfair(session, gang, units, tasks),
-        )
+        statement, refusal = self._search(session, gang, order, waiting)
         if statement is None:
-            self._record_no_victims(session, gang, order, solver.refusal)
+            self._record_no_victims(session, gang, order, refusal)
             session.trace.note(JobLeft, gang.key, self.name, "no scenario works")
             return False
         statement.commit()
@@ -92,6 +88,34 @@ class _SearchAction:
         order.update({key: victim for key, victim in changed.items() if victim is not gang})
         waiting.update(changed)
         return True
+
+    def _search(self, session: Session, gang: GangState, order: VictimOrder, waiting: WaitingOrder) -> tuple[Statement | None, str]:
+        """Return the scenario that works, or None and why the last one was refused."""
+        refusal = self._why_hopeless(session, gang, order)
+        if refusal:
+            return None, refusal
+        solver = Solver(session, gang, self.name, lambda task: self.message(gang, task), waiting)
+        statement = solver.solve(
+            lambda: VictimLine(
+                session, order, lambda victim: self._is_allowed(session, gang, victim), self.queues(session, gang, order)
+            ),
+            lambda units, tasks: self._why_unfair(session, gang, units, tasks),
+        )
+        return statement, solver.refusal
+
+    def _why_hopeless(self, session: Session, gang: GangState, order: VictimOrder) -> str:
+        """Say why not even all who may give together make room for a job; empty if they may, or if nobody may give."""
+        victims = partial(self.possible_victims, session, gang, order)
+        refusal = self._room.why_hopeless(next_tasks(session, gang), self.victims_of(gang), victims)
+        return refusal if refusal and any(self._is_allowed(session, gang, victim) for victim in victims()) else ""
+
+    def victims_of(self, gang: GangState) -> Hashable:
+        """Return what jobs have in common that have the same possible victims."""
+        return gang.gang.queue
+
+    def possible_victims(self, session: Session, gang: GangState, order: VictimOrder) -> list[GangState]:
+        """Return all jobs of which some may give to this one."""
+        return [victim for name in self.queues(session, gang, order) for _, victim in order.by_queue.get(name, ())]
 
     def _is_allowed(self, session: Session, gang: GangState, victim: GangState) -> bool:
         if victim is gang:
@@ -190,6 +214,14 @@ class KaiPreemptAction(_SearchAction):
     def queues(self, session: Session, gang: GangState, order: VictimOrder) -> list[str]:
         """Return the queue of the job: preemption stays inside it."""
         return [gang.gang.queue]
+
+    def victims_of(self, gang: GangState) -> Hashable:
+        """Return the queue and the priority."""
+        return gang.gang.queue, gang.gang.priority
+
+    def possible_victims(self, session: Session, gang: GangState, order: VictimOrder) -> list[GangState]:
+        """Return the less important jobs of the queue."""
+        return [victim for victim in super().possible_victims(session, gang, order) if victim.gang.priority < gang.gang.priority]
 
     def why_spared(self, session: Session, gang: GangState, victim: GangState) -> Spared | None:
         """Let jobs of the same queue give that have a strictly lower priority."""

@@ -68,7 +68,13 @@ class FailedJobs:
             noun.min_children,
             noun.topology,
         )
-        return structure, tuple(map(self._kind, tasks)), self._avoided(gang), self._place_among_victims(gang), self._position(gang)
+        return structure, self._kinds(gang, tasks), self._avoided(gang), self._place_among_victims(gang), self._position(gang)
+
+    def _kinds(self, gang: GangState, tasks: list[TaskState]) -> Hashable:
+        """Return what the tasks are like; known from another action where what other pods do does not matter to any of them."""
+        if all(self._session.is_local(shape) for shape in {task.task.shape for task in tasks}):
+            return self._session.remembered(gang, FailedJobs, lambda: tuple(map(self._kind, tasks)))
+        return tuple(map(self._kind, tasks))
 
     def _kind(self, task: TaskState) -> Hashable:
         part = task.subgroup.policy.name if task.subgroup.policy is not None else ""

@@ -9,12 +9,12 @@ from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import count, groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from phalanx.kai.amounts import Figures
 from phalanx.kai.fair_shares import FairShares
 from phalanx.kai.podsets import can_be_whole
-from phalanx.kai.queue_order import Contender, comes_first
+from phalanx.kai.queue_order import Contender, Standing, comes_first
 from phalanx.kai.shares import QueueShare
 from phalanx.model.task import GangKey
 from phalanx.model.task_status import Status
@@ -23,7 +23,7 @@ from phalanx.session.plugin_trace import note_line
 from phalanx.session.session import Session
 from phalanx.session.trace_events import GangsAhead
 from phalanx.session.trace_searches import JobNotTried
-from phalanx.state.gang_state import GangState
+from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.verdict import Verdict
 
 
@@ -33,7 +33,11 @@ def waiting_jobs(session: Session, action: str) -> list[GangState]:
     Of each queue only as many as `queueDepthPerAction` allows, the first ones in order; the others are told so.
     """
     shares = session.read_state(FairShares)
-    jobs = [gang for gang in session.gangs.values() if _is_waiting(gang) and (shares is None or shares.tree.leaf(gang.gang.queue))]
+    jobs = [
+        gang
+        for gang in session.gangs.values()
+        if _is_waiting(session, gang) and (shares is None or shares.tree.leaf(gang.gang.queue))
+    ]
     jobs = [gang for gang in jobs if _may_be_tried(session, gang, action)]
     if action == "allocate" and session.trace.level >= GangsAhead.at_level:
         note_line(session, jobs)
@@ -67,12 +71,16 @@ def _first_ones(session: Session, jobs: list[GangState], action: str, depth: int
     return [gang for line in lines.values() for gang in line[:depth]]
 
 
-def _is_waiting(gang: GangState) -> bool:
-    return _has_waiting(gang) and can_be_whole(gang)
+def _is_waiting(session: Session, gang: GangState) -> bool:
+    return _has_waiting(gang) and session.remembered(gang, can_be_whole, lambda: can_be_whole(gang))
 
 
 def _has_waiting(gang: GangState) -> bool:
-    return any(task.status is Status.PENDING and not task.task.is_gated for task in gang.tasks)
+    return bool(gang.tally.counts[Status.PENDING]) and any(_waits(task) for task in gang.tasks)
+
+
+def _waits(task: TaskState) -> bool:
+    return task.status is Status.PENDING and not task.task.is_gated
 
 
 LinePosition = tuple[int, bool, bool]
@@ -159,6 +167,14 @@ class WaitingOrder:
         self._firsts.pop(name, None)
 
 
+class _First(NamedTuple):
+    """The first job in a queue: what it would get, the leaf that it is in, and where that puts the queue."""
+
+    chunk: Figures
+    leaf: str
+    standing: Standing
+
+
 class JobLine:
     """Gives the next job of the queue whose turn it is, as things stand at that moment.
 
@@ -178,6 +194,9 @@ class JobLine:
         self._shares = session.read_state(FairShares)
         self._own = {gang.key for gang in jobs}
         self._places: dict[str, int] = {}
+        self._version = -1
+        self._firsts: dict[str, _First | None] = {}
+        """The first job of each leaf, as long as the session is as it was."""
         self._lines: dict[str, list[Any]] = {}
         for gang in jobs:
             self._lines.setdefault(gang.gang.queue, []).append((session.gang_key(gang), next(self._number), gang))
@@ -186,47 +205,60 @@ class JobLine:
 
     def push(self, gang: GangState) -> None:
         """Put a job back in line."""
+        self._firsts.pop(gang.gang.queue, None)
         heappush(self._lines.setdefault(gang.gang.queue, []), (self._session.gang_key(gang), next(self._number), gang))
 
     def pop(self) -> GangState | None:
         """Take the next job out; None when there is none."""
-        while any(self._lines.values()) and (name := self._next_queue()) is not None:
-            if self._other(name) is None:
+        while names := [name for name, line in self._lines.items() if line]:
+            name = self._next_queue(names)
+            if name is None:
+                return None
+            self._firsts.pop(name, None)
+            if names == [name] or self._other(name) is None:
                 gang: GangState = heappop(self._lines[name])[-1]
                 return gang
             self._pass_over(name)
         return None
 
-    def _next_queue(self) -> str | None:
+    def _next_queue(self, names: list[str]) -> str | None:
+        """Return the queue whose turn it is; `names` are those with jobs to give. If there is one of them, turns do not matter."""
         if self._shares is None:
-            names = [name for name, line in self._lines.items() if line]
-            return min(names, key=lambda name: (self._session.queues[name].created, name), default=None)
+            return min(names, key=lambda name: (self._session.queues[name].created, name))
+        if len(names) == 1 and self._shares.tree.leaf(names[0]) is not None:
+            return names[0]
+        if self._version != self._session.version:
+            self._version = self._session.version
+            self._firsts.clear()
         best = self._best(self._shares, self._shares.tree.roots)
-        return best[1] if best is not None else None
+        return best.leaf if best is not None else None
 
-    def _best(self, shares: FairShares, queues: Sequence[QueueShare]) -> tuple[Contender, str] | None:
-        """Return the queue of these that is next, and the leaf below it whose job that is."""
-        best: tuple[Contender, str] | None = None
+    def _best(self, shares: FairShares, queues: Sequence[QueueShare]) -> _First | None:
+        """Return the first job of the queue of these that is next."""
+        best: _First | None = None
         for queue in queues:
             first = self._first(shares, queue)
-            if first is None:
-                continue
-            mine = Contender(queue, first[0])
-            if best is None or comes_first(mine, best[0], shares.total):
-                best = (mine, first[1])
+            if first is not None and (best is None or comes_first(first.standing, best.standing)):
+                best = first
         return best
 
-    def _first(self, shares: FairShares, queue: QueueShare) -> tuple[Figures, str] | None:
-        """Return what the first job in a queue would get, and the leaf that it is in."""
+    def _first(self, shares: FairShares, queue: QueueShare) -> _First | None:
+        """Return the first job in a queue; that of a leaf is found anew when it was taken or something has changed."""
         if queue.children:
             best = self._best(shares, queue.children)
-            return (best[0].job, best[1]) if best is not None else None
+            return None if best is None else _First(best.chunk, best.leaf, shares.standing(Contender(queue, best.chunk)))
+        if queue.name not in self._firsts:
+            chunk = self._next_chunk(shares, queue)
+            first = None if chunk is None else _First(chunk, queue.name, shares.standing(Contender(queue, chunk)))
+            self._firsts[queue.name] = first
+        return self._firsts[queue.name]
+
+    def _next_chunk(self, shares: FairShares, queue: QueueShare) -> Figures | None:
+        """Return what the first job of a leaf would get; None if there is none."""
         other, line = self._other(queue.name), self._lines.get(queue.name)
         if other is not None and self._others is not None:
-            return self._others.chunk(other), queue.name
-        if not line:
-            return None
-        return self._chunk(shares, line[0][-1]), queue.name
+            return self._others.chunk(other)
+        return self._chunk(shares, line[0][-1]) if line else None
 
     def _chunk(self, shares: FairShares, gang: GangState) -> Figures:
         return self._chunks.get(gang.key) or shares.next_chunk(gang, counts_evicted=self._others is not None)

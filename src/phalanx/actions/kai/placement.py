@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 
+from phalanx.actions.kai.runs import Runs
 from phalanx.kai.podsets import leaves_in_order, pod_sets
 from phalanx.kubernetes.shared_gpus import SharedGpus
 from phalanx.model.task_status import HOLDING, Status
@@ -46,6 +47,7 @@ class Placer:
         self._chosen: list[tuple[str, NodeSubset]] = []
         """The parts of the gang that are in a domain so far, for the trace."""
         session.book(SharedGpus)
+        self._runs = Runs(session, pipelines_only=pipelines_only)
 
     def place(self, gang: GangState, tasks: list[TaskState], statement: Statement, nodes: Mask | None = None) -> bool:
         """Place all tasks and return True, or none and return False."""
@@ -97,22 +99,44 @@ class Placer:
         policies = gang.gang.subgroups
         parents = {policy.parent for policy in policies}
         if not policies or (name and name not in parents):
-            return all(self._place_task(task, statement, nodes) for task in tasks)
+            return self._place_tasks(tasks, statement, nodes)
         inner = sorted(policy.name for policy in policies if policy.parent == name and policy.name in parents)
         leaves = [leaf.name for leaf in leaves_in_order(pod_sets(gang)) if leaf.policy is not None and leaf.policy.parent == name]
         return all(self._place_group(gang, part, tasks, statement, nodes) for part in [*inner, *leaves])
+
+    def _place_tasks(self, tasks: list[TaskState], statement: Statement, nodes: Mask) -> bool:
+        """Place one task after the other, several at once where they are alike; tell whether each found a node."""
+        placed = 0
+        while placed < len(tasks):
+            chosen, is_now = self._runs.places(tasks[placed:], nodes)
+            if chosen:
+                self._take_run(tasks[placed : placed + len(chosen)], chosen, is_now, statement)
+            elif not self._place_task(tasks[placed], statement, nodes):
+                return False
+            placed += len(chosen) or 1
+        return True
+
+    def _take_run(self, tasks: list[TaskState], chosen: list[int], is_now: list[bool], statement: Statement) -> None:
+        """Take the places of a run, but for evicted tasks whose place is where they are: they stay."""
+        places = zip(tasks, chosen, is_now, strict=True)
+        away = [place for place in places if not self._stays_at_home(*place[:2], statement)]
+        for starts, take in ((True, statement.allocate), (False, statement.pipeline)):
+            some = [(task, node) for task, node, has_room in away if (has_room and not self._pipelines_only) is starts]
+            take([task for task, _ in some], [node for _, node in some])
 
     def _place_task(self, task: TaskState, statement: Statement, nodes: Mask) -> bool:
         """Place a task on its best node; tell whether there is one. An evicted task whose best node is its own stays there."""
         choice = self.best(task, nodes)
         if choice is None:
             return False
-        is_home = task.status is Status.RELEASING and task.node == choice.node
-        if is_home and self._session.book(SharedGpus).stays(task, choice.node) and statement.restore(task):
-            return True
-        take = statement.allocate if choice.is_now and not self._pipelines_only else statement.pipeline
-        take([task], [choice.node])
+        if not self._stays_at_home(task, choice.node, statement):
+            take = statement.allocate if choice.is_now and not self._pipelines_only else statement.pipeline
+            take([task], [choice.node])
         return True
+
+    def _stays_at_home(self, task: TaskState, node: int, statement: Statement) -> bool:
+        is_home = task.status is Status.RELEASING and task.node == node
+        return is_home and self._session.book(SharedGpus).stays(task, node) and statement.restore(task)
 
     def best(self, task: TaskState, nodes: Mask) -> NodeChoice | None:
         """Return the best node that fits; the smaller name among equals."""

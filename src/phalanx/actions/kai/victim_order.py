@@ -16,7 +16,7 @@ from typing import Any
 from phalanx.kai.amounts import ZERO, Figures, plus
 from phalanx.kai.fair_shares import FairShares
 from phalanx.kai.podsets import ACTIVE, PodSet, leaves_in_order, pod_sets, size_class, spare_leaves, suffice
-from phalanx.kai.queue_order import Contender, gives_first
+from phalanx.kai.queue_order import Contender, Standing, gives_first
 from phalanx.kai.shares import QueueShare
 from phalanx.model.task_status import HOLDING
 from phalanx.session.session import Session
@@ -186,12 +186,13 @@ class VictimLine:
 
     def _giver(self, shares: FairShares, queues: Sequence[QueueShare]) -> str | None:
         """Return the leaf below these queues that gives next."""
-        able = [Contender(queue, victims=loss) for queue in queues if (loss := self._loss(shares, queue)) is not None]
+        losses = ((queue, self._loss(shares, queue)) for queue in queues)
+        able = [shares.standing(Contender(queue, victims=loss)) for queue, loss in losses if loss is not None]
         if not able:
             return None
 
-        def compare(left: Contender, right: Contender) -> int:
-            return -1 if gives_first(left, right, shares.total) else 1
+        def compare(left: Standing, right: Standing) -> int:
+            return -1 if gives_first(left, right) else 1
 
         first = min(able, key=cmp_to_key(compare)).queue
         return self._giver(shares, first.children) if first.children else first.name

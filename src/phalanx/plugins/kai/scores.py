@@ -20,6 +20,7 @@ class NodeAvailabilityPlugin(PlainPlugin):
     """Room that is free now before room that is being released."""
 
     name = "nodeavailability"
+    keeps_order = True
 
     def placement_scores(self, session: Session, task: TaskState, offered: Mask) -> Scores:
         """Score nodes where the task fits on idle room; room on a shared device counts even if somebody is still leaving it."""
@@ -33,6 +34,7 @@ class ResourceTypePlugin(PlainPlugin):
     """Tasks without GPUs to nodes without GPUs."""
 
     name = "resourcetype"
+    keeps_order = True
 
     def placement_scores(self, session: Session, task: TaskState, offered: Mask) -> Scores:
         """Score nodes that fit the kind of task."""
@@ -48,6 +50,7 @@ class GpuSharingOrderPlugin(PlainPlugin):
     """
 
     name = "gpusharingorder"
+    keeps_order = True
 
     def placement_scores(self, session: Session, task: TaskState, offered: Mask) -> Scores:
         """Score nodes with a shared device that has room."""
@@ -64,6 +67,7 @@ class NominatedNodePlugin(PlainPlugin):
     """The nominated node of a task before others."""
 
     name = "nominatednode"
+    keeps_order = True
 
     def placement_scores(self, session: Session, task: TaskState, offered: Mask) -> Scores:
         """Score the nominated node above everything."""
@@ -78,6 +82,7 @@ class PodAffinityPlugin(PlainPlugin):
     """Preferred affinity to other pods."""
 
     name = "podaffinity"
+    keeps_order = True
 
     def open(self, session: Session) -> None:
         """Prepare what the score reads."""
@@ -104,6 +109,7 @@ class NodePlacementPlugin:
         settings = Arguments(self.name, policy.arguments)
         self._strategies = {kind: settings.choice(kind, "binpack", ("binpack", "spread")) for kind in ("gpu", "cpu")}
         settings.done()
+        self.keeps_order = set(self._strategies.values()) == {"binpack"}
 
     def placement_scores(self, session: Session, task: TaskState, offered: Mask) -> Scores:
         """Score by what is free now or soon, of GPUs or of cpu."""

@@ -54,6 +54,7 @@ class TopologyPlugin:
     """Names the sets of nodes to try for a group, and prefers nodes of tight domains."""
 
     name = "topology"
+    keeps_order = True
 
     def __init__(self, policy: PluginPolicy) -> None:
         """Read the settings; there are none."""
