@@ -6,7 +6,6 @@ which somebody starts who should not, or the other way round.
 """
 
 import gc
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ import msgspec
 
 from phalanx.bench.measure import peak_rss_bytes
 from phalanx.bench.report import aligned, machine
+from phalanx.bench.row_process import print_row, run_apart
 from phalanx.config.builtin import catalogue_of
 from phalanx.config.policies import policy_of_profile
 from phalanx.errors import PhalanxError
@@ -246,11 +246,8 @@ def scenarios(*, is_full: bool = False) -> Iterator[BacklogScenario]:
 
 def run(scenario: BacklogScenario) -> BacklogRow:
     """Run one row in a process of its own, so that its peak memory is the row's."""
-    command = [sys.executable, "-m", "phalanx.bench.backlog", msgspec.json.encode(scenario).decode()]
-    finished = subprocess.run(command, capture_output=True, check=False, timeout=MOST_SECONDS_PER_ROW)
-    if finished.returncode != 0:
-        raise PhalanxError(f"{scenario.name}: {finished.stderr.decode(errors='replace').strip().splitlines()[-1]}")
-    return msgspec.json.decode(finished.stdout, type=BacklogRow)
+    asked = msgspec.json.encode(scenario).decode()
+    return run_apart("phalanx.bench.backlog", asked, name=scenario.name, row=BacklogRow, most_seconds=MOST_SECONDS_PER_ROW)
 
 
 HEADER = ("profile and backlog", "nodes", "running", "first", "unchanged", "one arrives", "one ends", "peak MiB")
@@ -275,13 +272,5 @@ def page(rows: Sequence[BacklogRow]) -> str:
     return f"# What a backlog costs\n\n{text}\n\n```text\n{table(rows)}\n```\n"
 
 
-def main(text: str) -> None:
-    """Measure a row and print it as JSON."""
-    sys.stdout.buffer.write(msgspec.json.encode(measure(msgspec.json.decode(text, type=BacklogScenario))) + b"\n")
-
-
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1])
-    except PhalanxError as problem:
-        sys.exit(str(problem))
+    print_row(lambda: measure(msgspec.json.decode(sys.argv[1], type=BacklogScenario)))

@@ -4,17 +4,15 @@ Timed is one cycle, from the snapshot to the decisions. A row that leaves the ga
 """
 
 import gc
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from time import perf_counter
 
-import msgspec
-
 from phalanx.bench.measure import peak_rss_bytes
 from phalanx.bench.report import aligned, machine
+from phalanx.bench.row_process import print_row, run_apart
 from phalanx.config.builtin import catalogue_of
 from phalanx.config.kai import read_kai_policy
 from phalanx.config.volcano import read_policy
@@ -225,11 +223,7 @@ def scenarios() -> Iterator[EvictScenario]:
 
 def run(scenario: EvictScenario) -> EvictRow:
     """Run one row in a process of its own, so that its peak memory is the row's."""
-    command = [sys.executable, "-m", "phalanx.bench.evict", scenario.name]
-    finished = subprocess.run(command, capture_output=True, check=False, timeout=MOST_SECONDS_PER_ROW)
-    if finished.returncode != 0:
-        raise PhalanxError(f"{scenario.name}: {finished.stderr.decode(errors='replace').strip().splitlines()[-1]}")
-    return msgspec.json.decode(finished.stdout, type=EvictRow)
+    return run_apart("phalanx.bench.evict", scenario.name, name=scenario.name, row=EvictRow, most_seconds=MOST_SECONDS_PER_ROW)
 
 
 def table(rows: Sequence[EvictRow]) -> str:
@@ -257,14 +251,5 @@ def page(rows: Sequence[EvictRow]) -> str:
     return f"# What evicting costs\n\n{text}\n\n```text\n{table(rows)}\n```\n"
 
 
-def main(name: str) -> None:
-    """Measure the row of this name and print it as JSON."""
-    scenario = next(scenario for scenario in scenarios() if scenario.name == name)
-    sys.stdout.buffer.write(msgspec.json.encode(measure(scenario)) + b"\n")
-
-
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1])
-    except PhalanxError as problem:
-        sys.exit(str(problem))
+    print_row(lambda: measure(next(scenario for scenario in scenarios() if scenario.name == sys.argv[1])))

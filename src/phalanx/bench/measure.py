@@ -18,6 +18,7 @@ from time import perf_counter
 import msgspec
 
 from phalanx.bench.clusters import Batch, arrival, build
+from phalanx.bench.row_process import print_row
 from phalanx.bench.scenarios import BenchKind, BenchScenario
 from phalanx.config.builtin import CATALOGUE
 from phalanx.errors import PhalanxError
@@ -201,21 +202,18 @@ def _limit_memory(most_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (most_bytes if hard == resource.RLIM_INFINITY else min(most_bytes, hard), hard))
 
 
-def main(request: str, profile: str = "") -> None:
-    """Measure the row that the request describes, print it as JSON; with `profile`, write a cProfile dump there."""
-    scenario = msgspec.json.decode(request, type=BenchScenario)
+def measure_limited(request: str, profile: str = "") -> CycleRow:
+    """Measure the row that the request describes with a limit on memory; with `profile`, write a cProfile dump there."""
     _limit_memory(MOST_MEMORY_BYTES)
     profile_of_row = cProfile.Profile()
-    row = measure(scenario, (lambda: profile_of_row) if profile else nullcontext)
+    try:
+        row = measure(msgspec.json.decode(request, type=BenchScenario), (lambda: profile_of_row) if profile else nullcontext)
+    except MemoryError:
+        raise PhalanxError(f"needs more than {MOST_MEMORY_BYTES >> 30} GiB of memory") from None
     if profile:
         profile_of_row.dump_stats(profile)
-    sys.stdout.buffer.write(msgspec.json.encode(row) + b"\n")
+    return row
 
 
 if __name__ == "__main__":
-    try:
-        main(*sys.argv[1:])
-    except PhalanxError as problem:
-        sys.exit(str(problem))
-    except MemoryError:
-        sys.exit(f"needs more than {MOST_MEMORY_BYTES >> 30} GiB of memory")
+    print_row(lambda: measure_limited(*sys.argv[1:]))
