@@ -1,8 +1,8 @@
 """What a backlog costs: gangs of many sizes that wait on full nodes, and sessions in which none of them can be helped.
 
-Timed is what the session loop does with one session: events, snapshot, leaving out gangs that no session can help, and the cycle.
-The first session looks at everybody. After it nothing changes, then a gang arrives that fits, then one ends. A row is an error in
-which somebody starts who should not, or the other way round.
+Timed, by the clock of the processor, is what the session loop does with one session: events, snapshot, leaving out gangs that no
+session can help, and the cycle. The first session looks at everybody. After it nothing changes, then a gang arrives that fits, then
+one ends. A row is an error in which somebody starts who should not, or the other way round.
 """
 
 import gc
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from statistics import median
-from time import perf_counter
+from time import process_time
 
 import msgspec
 
@@ -52,6 +52,8 @@ class BacklogScenario:
     waiting: int
     has_small: bool = False
     """Many small pods run besides the gangs that hold the GPUs."""
+    large_every: int = 4
+    """One of so many waiting gangs is large and important: it needs an eighth of all nodes. Large clusters have fewer of them."""
 
     @property
     def name(self) -> str:
@@ -117,7 +119,8 @@ class _Cluster:
     def _put_waiting(self, number: int) -> None:
         """Let a gang wait: important ones need more than all that are less important hold, others are not important."""
         least = self._scenario.nodes // 8
-        size, gpus, priority = (least + number % 48, 8, "normal") if number % 4 == 0 else (1 + number % 16, 1 << number % 4, "low")
+        is_large = number % self._scenario.large_every == 0
+        size, gpus, priority = (least + number % 48, 8, "normal") if is_large else (1 + number % 16, 1 << number % 4, "low")
         self.put(f"wait-{number}", gpus, [""] * size, priority, number // 4)
 
     def put(self, name: str, gpus: int, nodes: Sequence[str], priority: str, number: int) -> None:
@@ -178,7 +181,7 @@ class _Sessions:
     def hold(self, events: Callable[[], None] = lambda: None) -> tuple[float, Decisions]:
         """Hold one after some events; return how long both took, and what was decided."""
         self._now += BETWEEN_SECONDS
-        begun = perf_counter()
+        begun = process_time()
         events()
         snapshot = self._cluster.state.snapshot(self._now)
         if not self._policy.counts_all_gangs:
@@ -186,7 +189,7 @@ class _Sessions:
         decisions = self._decider.decide(snapshot, self._policy, self._catalogue)
         if not self._policy.counts_all_gangs:
             self._unschedulable.note(snapshot, decisions)
-        return perf_counter() - begun, decisions
+        return process_time() - begun, decisions
 
 
 def measure(scenario: BacklogScenario) -> BacklogRow:
@@ -240,8 +243,8 @@ def scenarios(*, is_full: bool = False) -> Iterator[BacklogScenario]:
         yield BacklogScenario(profile, 500, 1_000)
     yield BacklogScenario("phalanx", 4_000, 2_000, has_small=True)
     if is_full:
-        yield BacklogScenario("phalanx", 14_000, 10_000, has_small=True)
-        yield BacklogScenario("phalanx", 50_000, 10_000)
+        yield BacklogScenario("phalanx", 14_000, 10_000, has_small=True, large_every=40)
+        yield BacklogScenario("phalanx", 50_000, 10_000, large_every=100)
 
 
 def run(scenario: BacklogScenario) -> BacklogRow:
@@ -266,10 +269,10 @@ def _cells(row: BacklogRow) -> tuple[str, ...]:
     return row.scenario, f"{row.nodes:,}", f"{row.pods:,}", *times, f"{row.peak_rss_bytes / (1 << 20):,.0f}"
 
 
-def page(rows: Sequence[BacklogRow]) -> str:
+def section(rows: Sequence[BacklogRow]) -> str:
     """Return the results as Markdown, with the command and the machine."""
     text = f"Written by `phalanx bench backlog` on {datetime.now(UTC).date()}. Machine: {machine()}."
-    return f"# What a backlog costs\n\n{text}\n\n```text\n{table(rows)}\n```\n"
+    return f"{text}\n\n```text\n{table(rows)}\n```\n"
 
 
 if __name__ == "__main__":

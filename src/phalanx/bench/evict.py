@@ -1,6 +1,7 @@
 """What evicting costs: a gang that needs room on full nodes, and queues far out of balance.
 
-Timed is one cycle, from the snapshot to the decisions. A row that leaves the gang without a place is an error.
+Timed is one cycle, from the snapshot to the decisions, by the clock of the processor. A row that leaves the gang without a
+place is an error.
 """
 
 import gc
@@ -8,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from time import perf_counter
+from time import process_time
 
 from phalanx.bench.measure import peak_rss_bytes
 from phalanx.bench.report import aligned, machine
@@ -73,9 +74,9 @@ def measure(scenario: EvictScenario) -> EvictRow:
     """Run one row in this process."""
     state, policy = scenario.build(scenario), scenario.policy()
     gc.collect()
-    started = perf_counter()
+    started = process_time()
     decisions = run_cycle(state.snapshot(NOW), policy, scenario.catalogue())
-    seconds = perf_counter() - started
+    seconds = process_time() - started
     placed = len(decisions.pipelined) + len(decisions.binds)
     if placed < scenario.must_place:
         raise PhalanxError(f"{scenario.name}: {placed} of {scenario.must_place} tasks got a place")
@@ -245,10 +246,10 @@ def _cells(row: EvictRow) -> tuple[str, ...]:
     return (row.scenario, *numbers, f"{row.peak_rss_bytes / (1 << 20):,.0f}")
 
 
-def page(rows: Sequence[EvictRow]) -> str:
+def section(rows: Sequence[EvictRow]) -> str:
     """Return the results as Markdown, with the command and the machine."""
     text = f"Written by `phalanx bench evict` on {datetime.now(UTC).date()}. Machine: {machine()}."
-    return f"# What evicting costs\n\n{text}\n\n```text\n{table(rows)}\n```\n"
+    return f"{text}\n\n```text\n{table(rows)}\n```\n"
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Measure one row, in a process of its own so that its peak memory is the row's: `python -m phalanx.bench.measure '{...}'`.
 
 Timed is one scheduling cycle: take a snapshot of the cluster, open a session, run the actions enqueue, allocate and
-backfill, close. Building the cluster is timed apart, as `load`. A row that does not place all its pods is an error.
+backfill, close. Building the cluster is timed apart, as `load`. All times are of the processor: a cycle has one thread and waits
+for nothing, and other work on the machine does not count. A row that does not place all its pods is an error.
 """
 
 import cProfile
@@ -13,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from time import perf_counter
+from time import process_time
 
 import msgspec
 
@@ -120,9 +121,9 @@ def _measure_backlog(scenario: BenchScenario, policy: Policy, profiler: Profiler
 def _fresh_lap(scenario: BenchScenario, policy: Policy, profiler: Profiler) -> tuple[float, Lap]:
     """Build the cluster and place everything; nothing of it stays in memory for the next lap."""
     gc.collect()
-    started = perf_counter()
+    started = process_time()
     state = build(scenario)
-    load_seconds = perf_counter() - started
+    load_seconds = process_time() - started
     gc.collect()
     lap, decisions = _timed_cycle(state, policy, profiler)
     _check(scenario, decisions)
@@ -131,9 +132,9 @@ def _fresh_lap(scenario: BenchScenario, policy: Policy, profiler: Profiler) -> t
 
 def _measure_arrivals(scenario: BenchScenario, policy: Policy, profiler: Profiler) -> tuple[float, list[Lap]]:
     """Let one gang after the other arrive in a cluster where all others run; each runs before the next one comes."""
-    started = perf_counter()
+    started = process_time()
     state = build(scenario)
-    load_seconds = perf_counter() - started
+    load_seconds = process_time() - started
     run_cycle(state.snapshot(NOW), policy, CATALOGUE)
     _check_quiet(state)
     gc.collect()
@@ -149,14 +150,14 @@ def _measure_arrivals(scenario: BenchScenario, policy: Policy, profiler: Profile
 
 def _timed_cycle(state: ClusterState, policy: Policy, profiler: Profiler, batch: Batch | None = None) -> tuple[Lap, Decisions]:
     with profiler():
-        started = perf_counter()
+        started = process_time()
         if batch is not None:
             batch.put_into(state)
-        arrived = perf_counter()
+        arrived = process_time()
         snapshot = state.snapshot(NOW)
-        taken = perf_counter()
+        taken = process_time()
         decisions = run_cycle(snapshot, policy, CATALOGUE)
-        decided = perf_counter()
+        decided = process_time()
     return Lap(arrived - started, taken - arrived, decided - taken), decisions
 
 
