@@ -5,7 +5,7 @@
     python benchmarks/against.py ../before --rounds 5 --only simulate
 
 Timings on a shared machine move by a tenth from minute to minute; alternating and taking the best of each leaves a few per cent.
-What is measured is the time of the processor, not of the clock on the wall. `benchmarks/live.py` measures a real API server.
+What is measured is the time of the processor, not of the clock on the wall. `make race` measures on a real API server.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """How good the expected starts of `phalanx eta` are, on loads of the simulator itself.
 
-    python benchmarks/eta.py                                        all loads; writes benchmarks/RESULTS-ETA.md
+    python benchmarks/eta.py                                        all loads; writes its section of benchmarks/RESULTS.md
     python benchmarks/eta.py --load philly:traces/philly,nodes=100  another one, printed only
 
 A load is simulated once: that is what really happens. At several moments on the way the cluster is looked at as it is then, every
@@ -29,6 +29,7 @@ from random import Random
 from statistics import mean, median
 from typing import Any
 
+from phalanx.bench.results_page import write_section
 from phalanx.cli.eta_simulations import EtaSettings, SimulationPlan, eta_cluster, simulated
 from phalanx.cli.session_input import cluster_for, input_of
 from phalanx.config.policies import policy_of_profile
@@ -47,7 +48,7 @@ from phalanx.sim.world import World
 from phalanx.store.input_files import take_in
 from phalanx.store.listed_cluster import ListedCluster
 
-PAGE = Path(__file__).with_name("RESULTS-ETA.md")
+PAGE = Path(__file__).with_name("RESULTS.md")
 HOUR, DAY = 3600.0, 86_400.0
 EXACT, HISTORY, DEADLINES = "exact durations", "history of earlier weeks", "deadlines only"
 SAME_DAY = "history of the same day"
@@ -294,21 +295,19 @@ def _cells(found: Quality, *, is_quiet: bool) -> list[str]:
     return [*cells, percent_text(found.by_p90), slack, percent_text(found.by_alone)]
 
 
-def page(results: dict[str, list[Sample]], loads: Iterable[Load], seeds: int) -> str:
-    """Return the page of results."""
+def section(results: dict[str, list[Sample]], loads: Iterable[Load], seeds: int) -> str:
+    """Return the section of the page of results."""
     date, machine = datetime.now(UTC).date(), f"{platform.system()}, CPython {platform.python_version()}"
     about = "\n".join(f"- {load.name}: `{load.work}`, profile `{load.profile}`" for load in loads)
-    return f"""# How good expected starts are
-
-Written by `python benchmarks/eta.py` on {date}. {machine}. {seeds} simulations without later submissions for each p50, of
-which exact durations need one, and {CROWDED} with them for each p90, as many as `phalanx eta` runs by default.
+    return f"""Written by `python benchmarks/eta.py` on {date}. {machine}. {seeds} simulations without later submissions for each
+p50, of which exact durations need one, and {CROWDED} with them for each p90, as many as `phalanx eta` runs by default.
 
 Each load is simulated once, with all its gangs. At {len(LOADS[0].moments)} moments every waiting gang is estimated from the state
 of the cluster at that moment, and the estimate is compared with when the gang really started. The error is that of p50.
 
 {about}
 
-## With all work that was submitted later
+### With all work that was submitted later
 
 Gangs that are submitted later are not known when the question is asked, but they come, and small ones or those of other queues go
 first. p50 leaves them out, and p90 counts gangs like those since the load began. "p90 after the start" is the median of how much
@@ -320,7 +319,7 @@ long gangs are missing, as they still run. The last two rows of each load are wh
 
 {chr(10).join(table(results))}
 
-## Without later work
+### Without later work
 
 The answers of the simulations without arrivals against the starts if nothing else had been submitted. Here only the durations are
 uncertain, and nine of ten starts should come by p90.
@@ -330,7 +329,7 @@ uncertain, and nine of ten starts should come by p90.
 
 
 def main() -> None:
-    """Measure the loads and write the page, or print the table of another load."""
+    """Measure the loads and write the section, or print the table of another load."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--load", help="a workload as `phalanx simulate --workload` takes it")
     parser.add_argument("--profile", default="phalanx", help="by whose rules")
@@ -342,7 +341,7 @@ def main() -> None:
         results[load.name] = measure(load, asked.seeds)
         print("\n".join(table({load.name: results[load.name]})), flush=True)
         if not asked.load:
-            PAGE.write_text(page(results, loads[: len(results)], asked.seeds), encoding="utf-8")
+            write_section(PAGE, "eta", section(results, loads[: len(results)], asked.seeds))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How long `explain`, the search for what would start a gang, and `try` take in a large cluster, once it is loaded.
 
-    python benchmarks/explain.py                               10,000 nodes, 50,000 pods; writes benchmarks/RESULTS-EXPLAIN.md
+    python benchmarks/explain.py                               10,000 nodes, 50,000 pods; writes its section of RESULTS.md
     python benchmarks/explain.py --nodes 1000 --pods 5000      another size, printed only
 
 Every node has 8 GPUs and runs pods of two queues; one half of the cluster is tainted. The waiting gangs lack different things:
@@ -19,6 +19,7 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
+from phalanx.bench.results_page import write_section
 from phalanx.config.builtin import catalogue_of
 from phalanx.config.policies import policy_of_profile
 from phalanx.dialects.cluster import ObjectCluster
@@ -37,7 +38,7 @@ TOLERANT: dict[str, Any] = {"tolerations": [{"key": "dedicated", "operator": "Ex
 WAITING = 50
 NODES, PODS = 10_000, 50_000
 NOW = 1_800_000_000.0
-PAGE = Path(__file__).with_name("RESULTS-EXPLAIN.md")
+PAGE = Path(__file__).with_name("RESULTS.md")
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,13 +193,11 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
 
 
-def page(size: str, rows: Sequence[Row]) -> str:
-    """Return the page of results."""
+def section(size: str, rows: Sequence[Row]) -> str:
+    """Return the section of the page of results."""
     where = f"{platform.system()}, CPython {platform.python_version()}, {os.cpu_count()} cores, {datetime.now(UTC):%Y-%m-%d}"
     lines = "\n".join(table(rows))
-    return f"""# How long an explanation takes
-
-By `python benchmarks/explain.py`; {where}.
+    return f"""By `python benchmarks/explain.py`; {where}.
 
 {size}.
 Seconds of the processor once the cluster is loaded: for a session and the explanation of one gang, or for a job that is tried, at
@@ -223,7 +222,7 @@ def main() -> int:
     rows = [*measure(cluster, gangs), measure_try(cluster)]
     print(size, *table(rows), sep="\n")
     if (asked.nodes, asked.pods) == (NODES, PODS):
-        PAGE.write_text(page(size, rows), encoding="utf-8")
+        write_section(PAGE, "explain", section(size, rows))
     return int(any(row.is_slow for row in rows))
 
 

@@ -1,7 +1,7 @@
 """How much memory `phalanx run` takes on a large cluster, how long it takes to know it, and what it costs when nothing happens.
 
     python benchmarks/footprint.py                  # 5,000 nodes, 50,000 pods
-    python benchmarks/footprint.py --nodes 500 --pods 5000 --write benchmarks/RESULTS-FOOTPRINT.md
+    python benchmarks/footprint.py --nodes 500 --pods 5000 --write benchmarks/RESULTS.md
 
 Pods are created on their nodes, in Volcano PodGroups of 50; nobody plays kubelet, so nothing changes once everything is there.
 They are those of indexed Jobs, with an index, an owner and a token volume; with `--bare` they have none of that.
@@ -21,8 +21,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from job_pods import bare, job, of_job
-from live import WITHOUT_KUBELETS, each
+from live_server import WITHOUT_KUBELETS, each
 
+from phalanx.bench.results_page import write_section
 from phalanx.dev.go_build import build
 from phalanx.dev.kwok_nodes import Machines
 from phalanx.dev.plane import ControlPlane
@@ -141,7 +142,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--pods", type=int, default=50_000)
     parser.add_argument("--bare", action="store_true", help="pods without owner and token")
-    parser.add_argument("--write", type=Path, help="write the result to this file as well")
+    parser.add_argument("--write", type=Path, help="write the result as a section of this file as well")
     asked = parser.parse_args()
     build()
     with tempfile.TemporaryDirectory() as folder:
@@ -161,7 +162,7 @@ def main() -> None:
         where = (
             f"{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} cores, {datetime.now(UTC):%Y-%m-%d}"
         )
-        asked.write.write_text(f"# Memory and idle CPU of phalanx run\n\nBy `python benchmarks/footprint.py`; {where}.\n\n{text}")
+        write_section(asked.write, "footprint", f"By `python benchmarks/footprint.py`; {where}.\n\n{text}")
 
 
 if __name__ == "__main__":

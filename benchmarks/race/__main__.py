@@ -4,7 +4,7 @@
     python -m benchmarks.race --rows gangs-of-50,arrivals --only raw,phalanx,volcano --rounds 1
     python -m benchmarks.race --scale 0.05 --rounds 1                       # everything, small, to see that it works
 
-Results are printed. Those of full size are also written to benchmarks/race.json and RESULTS-RACE.md, and docs/figures/race.svg is
+Results are printed. Those of full size are also written to benchmarks/race.json and RESULTS.md, and docs/figures/race.svg is
 drawn from them; with --out to a folder of your choice, at any size. docs/explanation/race.md says what is measured and how.
 """
 
@@ -23,17 +23,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from benchmarks.live_server import WITHOUT_KUBELETS
 from benchmarks.race.contenders import BY_NAME, CONTENDERS, Contender
 from benchmarks.race.gangs import Submitted
 from benchmarks.race.loads import LOADS, Attempt
-from benchmarks.race.results import MeasuredRow, Outcome, Results, page, read, seconds, table, write
+from benchmarks.race.results import MeasuredRow, Outcome, Results, read, seconds, section, table, write
 from benchmarks.race.rows import HEADLINES, MACHINES, ROWS, Row, chosen, scaled
 from benchmarks.race.running import Running
 from benchmarks.race.site import Site, install
 
 import phalanx as package
+from phalanx.bench.results_page import write_section
 from phalanx.dev.go_build import build
-from phalanx.dev.layout import CONTROLLERS
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.programs import RIVALS, USUAL
 from phalanx.errors import PhalanxError
@@ -43,8 +44,6 @@ from phalanx.store.kube.credentials import FixedCredentials, bearer
 HERE = Path(__file__).resolve().parents[1]
 DRAW = HERE.parent / "docs" / "figures" / "draw.py"
 PATIENCE_SECONDS = 300.0
-WITHOUT_KUBELETS = {CONTROLLERS: ("--node-monitor-grace-period=24h",)}
-"""Nobody renews the leases of nodes here; they are to be taken for alive all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +133,7 @@ def keep(asked: Asked, results: Results) -> None:
         return
     asked.out.mkdir(parents=True, exist_ok=True)
     write(asked.out / "race.json", results)
-    (asked.out / "RESULTS-RACE.md").write_text(page(results))
+    write_section(asked.out / "RESULTS.md", "race", section(results))
     figure = DRAW.parent if asked.out == HERE else asked.out
     (figure / "race.svg").write_text(runpy.run_path(str(DRAW))["race"](asked.out / "race.json").svg())
 

@@ -1,4 +1,4 @@
-"""What was measured, kept row by row in a JSON file, and the page that is made from it.
+"""What was measured, kept row by row in a JSON file, and the section of the page of results that is made from it.
 
 A row is always measured as a whole: all contenders in turn, in one run. A later run replaces the rows that it measures and leaves
 the others, so every row says when and where it was measured.
@@ -83,7 +83,7 @@ def percentile(values: Sequence[float], percent: float) -> float:
     return sorted(values)[max(0, math.ceil(len(values) * percent / 100) - 1)]
 
 
-# --- the page --------------------------------------------------------------------------------------------------------------
+# --- the section --------------------------------------------------------------------------------------------------------------
 
 Written = Callable[[float], str]
 
@@ -128,7 +128,7 @@ def table(row: MeasuredRow, titles: dict[str, str]) -> str:
     """Return the table of one row: medians, ratios, and the headline of every round."""
     columns = COLUMNS[row.load]
     heads = ["contender", *(head for head, _, _ in columns), "against raw", "phalanx against it", "all rounds"]
-    lines = [f"## {row.key}: {row.title}", "", row.where, "", _line(heads), _line(["---"] * len(heads))]
+    lines = [f"### {row.key}: {row.title}", "", row.where, "", _line(heads), _line(["---"] * len(heads))]
     ours, limit = row.headline(US), row.headline(LIMIT)
     for name in row.contenders():
         mine = row.headline(name)
@@ -148,10 +148,9 @@ def _line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def page(results: Results) -> str:
-    """Return the page with all rows."""
+def section(results: Results) -> str:
+    """Return the section with all rows."""
     head = (
-        "# The race\n\n"
         "By `make race`, which also draws docs/figures/race.svg; docs/explanation/race.md says what is measured and how. Medians\n"
         "over the rounds of one run; ratios are those of `time` or `p50`.\n"
     )

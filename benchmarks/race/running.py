@@ -9,10 +9,11 @@ from contextlib import suppress
 from typing import IO, NamedTuple
 from urllib.parse import urlsplit
 
+from benchmarks.live_server import AT_ONCE
 from benchmarks.race import raw_binder
 from benchmarks.race.contenders import Contender
 from benchmarks.race.process_use import Use, use_of
-from benchmarks.race.site import AT_ONCE, Site
+from benchmarks.race.site import Site
 
 from phalanx.dev.processes import launch
 from phalanx.errors import PhalanxError

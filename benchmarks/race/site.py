@@ -4,7 +4,7 @@ import asyncio
 import re
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +12,7 @@ from pathlib import Path
 import aiohttp
 import msgspec
 from benchmarks.job_pods import JOB
+from benchmarks.live_server import each
 from benchmarks.race.contenders import CONTENDERS
 from benchmarks.race.gangs import JOB_LABEL, Submitted
 from benchmarks.race.rows import Row
@@ -25,24 +26,12 @@ from phalanx.store.kube.client import Client
 
 HOME = "race"
 """The namespace of the accounts."""
-AT_ONCE = 32
 PATIENCE_SECONDS, LOOK_SECONDS = 120.0, 0.1
 SECOND_LOOK_SECONDS = 0.5
 METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 BOUND_PODS = "/api/v1/namespaces/{}/pods?watch=1&fieldSelector=spec.nodeName%21%3D&timeoutSeconds=7200"
 """Whoever gets a node enters this selection. Only metadata is sent, so that looking on costs next to nothing."""
 DISPATCHED = re.compile(r'^apiserver_flowcontrol_dispatched_requests_total\{flow_schema="race-(.*?)",.*\} (\S+)$', re.MULTILINE)
-
-
-async def each(jobs: Iterable[Callable[[], Awaitable[object]]]) -> None:
-    """Do everything, so many at once."""
-    left = iter(jobs)
-
-    async def work() -> None:
-        for action in left:
-            await action()
-
-    await asyncio.gather(*(work() for _ in range(AT_ONCE)))
 
 
 class _Metadata(msgspec.Struct):

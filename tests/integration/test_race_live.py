@@ -25,5 +25,5 @@ def test_a_small_race_measures_everybody_and_binds_all_gangs(tmp_path: Path) -> 
     raw = next(outcome for outcome in rows[0]["outcomes"] if outcome["contender"] == "raw")
     assert raw["numbers"]["requests"] == 100  # two gangs of 50, and nothing else
     assert [outcome["numbers"]["part_gangs"] for outcome in rows[2]["outcomes"]] == [0, 0]
-    assert done.stdout in (tmp_path / "RESULTS-RACE.md").read_text()
+    assert done.stdout in (tmp_path / "RESULTS.md").read_text()
     assert (tmp_path / "race.svg").read_text().startswith("<svg")

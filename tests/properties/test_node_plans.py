@@ -95,9 +95,9 @@ def run(snapshot: Snapshot, profile: Profile, trace_level: int = 0) -> tuple[Any
     return told(snapshot, run_cycle(snapshot, profile.policy, profile.catalogue, trace_level=trace_level))
 
 
-def look_each_time(plan: NodePlan, count: int) -> tuple[list[int], list[int]]:
-    plan._view.refresh()
-    return plan._view.place(count)
+def look_each_time(plan: NodePlan, view: NodeView, count: int) -> tuple[list[int], list[int]]:
+    view.refresh()
+    return view.place(count)
 
 
 @PROFILES

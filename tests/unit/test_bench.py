@@ -10,7 +10,7 @@ from phalanx import cli
 from phalanx.bench import measure as measure_module
 from phalanx.bench.clusters import build
 from phalanx.bench.measure import CycleRow, measure
-from phalanx.bench.report import page, table
+from phalanx.bench.report import section, table
 from phalanx.bench.scenarios import DEFAULT, FULL, BenchKind, BenchScenario
 from phalanx.bench.suite import FailedRow, run_row, run_suite
 from phalanx.errors import PhalanxError
@@ -140,8 +140,8 @@ def test_the_table_says_what_is_timed() -> None:
     assert "profile volcano: [priority, gang, conformance] [overcommit, drf," in shown
 
 
-def test_the_page_names_command_and_machine() -> None:
-    written = page([a_row(TINY[BenchKind.PLAIN])], "phalanx bench core")
+def test_the_section_names_command_and_machine() -> None:
+    written = section([a_row(TINY[BenchKind.PLAIN])], "phalanx bench core")
     assert "Written by `phalanx bench core` on 2" in written
     assert "NumPy" in written
     assert "| plain, gangs of 4 | 4 | 8 | 4 | 0.50 | 1.00 | 8 | 100 |  |" in written

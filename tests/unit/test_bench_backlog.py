@@ -2,7 +2,7 @@
 
 import pytest
 
-from phalanx.bench.backlog import BacklogScenario, measure, page, scenarios, table
+from phalanx.bench.backlog import BacklogScenario, measure, scenarios, section, table
 
 
 @pytest.mark.parametrize("profile", ["phalanx", "volcano", "kai"])
@@ -12,11 +12,11 @@ def test_sessions_that_help_nobody_cost_less_than_the_first_one(profile: str) ->
     assert row.unchanged < row.first
 
 
-def test_the_table_has_a_line_for_each_row_and_the_page_says_how_it_was_made() -> None:
+def test_the_table_has_a_line_for_each_row_and_the_section_says_how_it_was_made() -> None:
     row = measure(BacklogScenario("phalanx", 80, 40, has_small=True))
     assert len(table([row]).splitlines()) == 2
     assert "phalanx, 40 waiting" in table([row])
-    assert "`phalanx bench backlog`" in page([row])
+    assert "`phalanx bench backlog`" in section([row])
 
 
 def test_the_largest_rows_are_only_run_when_asked_for() -> None:

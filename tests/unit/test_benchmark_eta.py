@@ -40,7 +40,7 @@ def test_who_counts_later_submissions_is_right_about_the_latest_start_more_often
 
 
 def test_a_page_shows_both_tables(samples: list[Sample]) -> None:
-    lines = eta.page({"small": samples}, [SMALL], 4).splitlines()
+    lines = eta.section({"small": samples}, [SMALL], 4).splitlines()
     assert sum(line.startswith("| small |") for line in lines) == 9
     assert any(line.startswith("| small | exact durations | 6 | 0 |") for line in lines)
 

@@ -30,9 +30,9 @@ def test_a_job_that_has_room_is_tried() -> None:
     assert explain.measure_try(cluster).remedies == ["starts"]
 
 
-def test_the_page_has_a_line_for_each_gang(rows: list[Row]) -> None:
-    lines = explain.page("20 nodes", rows).splitlines()
-    assert lines[0] == "# How long an explanation takes"
+def test_the_section_has_a_line_for_each_gang(rows: list[Row]) -> None:
+    lines = explain.section("20 nodes", rows).splitlines()
+    assert lines[0].startswith("By `python benchmarks/explain.py`")
     assert "20 nodes." in lines
     assert len([line for line in lines if line.startswith("| ")]) == len(rows) + 2
 

@@ -225,7 +225,7 @@ def test_the_chart_says_so_when_nothing_was_measured(tmp_path: Path) -> None:
     assert "Not measured yet" in runpy.run_path(str(DRAW))["race"](tmp_path / "none.json").svg()
 
 
-def test_the_page_shows_every_row_that_was_measured() -> None:
-    text = kept.page(Results({}, [FOUND]))
-    assert text.startswith("# The race\n")
-    assert "## gangs-of-50: 100 gangs of 50 on 1,000 nodes" in text
+def test_the_section_shows_every_row_that_was_measured() -> None:
+    text = kept.section(Results({}, [FOUND]))
+    assert text.startswith("By `make race`")
+    assert "### gangs-of-50: 100 gangs of 50 on 1,000 nodes" in text

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from phalanx.placement import NO_LIMIT, Amounts, Counts, Scores
 from phalanx.placement.domains import Domains
-from phalanx.placement.fill import NOT_A_CANDIDATE, Candidates, fill
+from phalanx.placement.fill import LEAST_TASKS, NODES_PER_TASK, NOT_A_CANDIDATE, Candidates, fill, fill_among_all
 from phalanx.placement.fit import copies, first_short, fits
 from phalanx.placement.ledger import Ledger, Request, amounts_at
 from phalanx.placement.score import balanced, free_share, least_allocated, most_allocated, normalise, normalise_range, pack
@@ -220,6 +220,17 @@ def test_filling_equals_choosing_one_by_one(data: st.DataObject) -> None:
     scores = data.draw(st.lists(st.lists(score, min_size=10, max_size=10), min_size=nodes, max_size=nodes))
     room = data.draw(st.lists(st.integers(0, 4), min_size=nodes, max_size=nodes))
     assert fill(candidates(scores, room), count).tolist() == one_by_one(scores, room, count)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(LEAST_TASKS, LEAST_TASKS + 8), st.integers(0, 40), st.booleans())
+def test_a_run_among_the_best_of_many_nodes_equals_one_among_all(seed: int, count: int, more: int, stops: bool) -> None:
+    chance, nodes = np.random.default_rng(seed), NODES_PER_TASK * count + more
+    scores = chance.integers(0, 4, (nodes, count + 2)).astype(np.float64).tolist()
+    room = (chance.integers(0, 5, nodes) * (chance.random(nodes) < chance.random())).tolist()
+    among_all = fill_among_all(candidates(scores, room), count, stops_when_full=stops).tolist()
+    assert fill(candidates(scores, room), count, stops_when_full=stops).tolist() == among_all
+    if not stops:
+        assert among_all == one_by_one(scores, room, count)
 
 
 def test_domains_sum_over_their_nodes_and_may_overlap() -> None:

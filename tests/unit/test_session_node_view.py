@@ -1,6 +1,8 @@
 """How nodes look to one class of tasks: which fit, in which order they are taken, and why none does."""
 
+import gc
 from collections.abc import Iterable
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -48,6 +50,21 @@ def stubbed(stub: Stub, *parts: Document | Iterable[Document]) -> tuple[Session,
 def test_a_run_follows_the_scores_as_they_change() -> None:
     _, node_view = stubbed(Stub([2.5, 1.0]), two_nodes(), build.gang("train", tasks=5, cpu=1))
     assert node_view.place(5) == ([0, 0, 1, 0, 1], [])
+
+
+def test_a_view_that_is_not_kept_any_more_leaves_memory_without_the_garbage_collector(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("phalanx.session.session.MOST_NODE_VIEWS", 1)
+    parts = build.gang("train", tasks=2, cpu=1), build.gang("other", tasks=2, cpu=2)
+    session = session_of(two_nodes(), *parts, policy=build.policy([["gang", "predicates", "binpack"]], "allocate"))
+    shapes = [gang.tasks[0].task.shape for gang in session.gangs.values()]
+    gc.disable()
+    try:
+        first = ref(session.node_view(shapes[0]))
+        assert session.node_view(shapes[0]).place_next(1)[0]
+        assert session.node_view(shapes[1]).place_next(1)[0]
+        assert first() is None
+    finally:
+        gc.enable()
 
 
 def test_a_relative_score_is_taken_anew_when_a_node_drops_out_in_the_middle_of_a_run() -> None:

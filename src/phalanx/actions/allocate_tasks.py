@@ -279,7 +279,7 @@ class _TaskRun:
         if self._is_free:
             node_view = self._session.known_view(first.task.shape)
             if self._not_refused(first, node_view) is None:
-                return node_view.plan.place(len(batch))
+                return node_view.place_next(len(batch))
         node_view = self._session.node_view(first.task.shape)
         if run:
             return (run, []) if self._first_group(first, node_view)[0] else ([], run)

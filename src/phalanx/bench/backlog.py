@@ -1,23 +1,23 @@
 """What a backlog costs: gangs of many sizes that wait on full nodes, and sessions in which none of them can be helped.
 
-Timed is what the session loop does with one session: events, snapshot, leaving out gangs that no session can help, and the cycle.
-The first session looks at everybody. After it nothing changes, then a gang arrives that fits, then one ends. A row is an error in
-which somebody starts who should not, or the other way round.
+Timed, by the clock of the processor, is what the session loop does with one session: events, snapshot, leaving out gangs that no
+session can help, and the cycle. The first session looks at everybody. After it nothing changes, then a gang arrives that fits, then
+one ends. A row is an error in which somebody starts who should not, or the other way round.
 """
 
 import gc
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from statistics import median
-from time import perf_counter
+from time import process_time
 
 import msgspec
 
 from phalanx.bench.measure import peak_rss_bytes
 from phalanx.bench.report import aligned, machine
+from phalanx.bench.row_process import print_row, run_apart
 from phalanx.config.builtin import catalogue_of
 from phalanx.config.policies import policy_of_profile
 from phalanx.errors import PhalanxError
@@ -52,6 +52,8 @@ class BacklogScenario:
     waiting: int
     has_small: bool = False
     """Many small pods run besides the gangs that hold the GPUs."""
+    large_every: int = 4
+    """One of so many waiting gangs is large and important: it needs an eighth of all nodes. Large clusters have fewer of them."""
 
     @property
     def name(self) -> str:
@@ -117,7 +119,8 @@ class _Cluster:
     def _put_waiting(self, number: int) -> None:
         """Let a gang wait: important ones need more than all that are less important hold, others are not important."""
         least = self._scenario.nodes // 8
-        size, gpus, priority = (least + number % 48, 8, "normal") if number % 4 == 0 else (1 + number % 16, 1 << number % 4, "low")
+        is_large = number % self._scenario.large_every == 0
+        size, gpus, priority = (least + number % 48, 8, "normal") if is_large else (1 + number % 16, 1 << number % 4, "low")
         self.put(f"wait-{number}", gpus, [""] * size, priority, number // 4)
 
     def put(self, name: str, gpus: int, nodes: Sequence[str], priority: str, number: int) -> None:
@@ -178,7 +181,7 @@ class _Sessions:
     def hold(self, events: Callable[[], None] = lambda: None) -> tuple[float, Decisions]:
         """Hold one after some events; return how long both took, and what was decided."""
         self._now += BETWEEN_SECONDS
-        begun = perf_counter()
+        begun = process_time()
         events()
         snapshot = self._cluster.state.snapshot(self._now)
         if not self._policy.counts_all_gangs:
@@ -186,7 +189,7 @@ class _Sessions:
         decisions = self._decider.decide(snapshot, self._policy, self._catalogue)
         if not self._policy.counts_all_gangs:
             self._unschedulable.note(snapshot, decisions)
-        return perf_counter() - begun, decisions
+        return process_time() - begun, decisions
 
 
 def measure(scenario: BacklogScenario) -> BacklogRow:
@@ -240,17 +243,14 @@ def scenarios(*, is_full: bool = False) -> Iterator[BacklogScenario]:
         yield BacklogScenario(profile, 500, 1_000)
     yield BacklogScenario("phalanx", 4_000, 2_000, has_small=True)
     if is_full:
-        yield BacklogScenario("phalanx", 14_000, 10_000, has_small=True)
-        yield BacklogScenario("phalanx", 50_000, 10_000)
+        yield BacklogScenario("phalanx", 14_000, 10_000, has_small=True, large_every=40)
+        yield BacklogScenario("phalanx", 50_000, 10_000, large_every=100)
 
 
 def run(scenario: BacklogScenario) -> BacklogRow:
     """Run one row in a process of its own, so that its peak memory is the row's."""
-    command = [sys.executable, "-m", "phalanx.bench.backlog", msgspec.json.encode(scenario).decode()]
-    finished = subprocess.run(command, capture_output=True, check=False, timeout=MOST_SECONDS_PER_ROW)
-    if finished.returncode != 0:
-        raise PhalanxError(f"{scenario.name}: {finished.stderr.decode(errors='replace').strip().splitlines()[-1]}")
-    return msgspec.json.decode(finished.stdout, type=BacklogRow)
+    asked = msgspec.json.encode(scenario).decode()
+    return run_apart("phalanx.bench.backlog", asked, name=scenario.name, row=BacklogRow, most_seconds=MOST_SECONDS_PER_ROW)
 
 
 HEADER = ("profile and backlog", "nodes", "running", "first", "unchanged", "one arrives", "one ends", "peak MiB")
@@ -269,19 +269,11 @@ def _cells(row: BacklogRow) -> tuple[str, ...]:
     return row.scenario, f"{row.nodes:,}", f"{row.pods:,}", *times, f"{row.peak_rss_bytes / (1 << 20):,.0f}"
 
 
-def page(rows: Sequence[BacklogRow]) -> str:
+def section(rows: Sequence[BacklogRow]) -> str:
     """Return the results as Markdown, with the command and the machine."""
     text = f"Written by `phalanx bench backlog` on {datetime.now(UTC).date()}. Machine: {machine()}."
-    return f"# What a backlog costs\n\n{text}\n\n```text\n{table(rows)}\n```\n"
-
-
-def main(text: str) -> None:
-    """Measure a row and print it as JSON."""
-    sys.stdout.buffer.write(msgspec.json.encode(measure(msgspec.json.decode(text, type=BacklogScenario))) + b"\n")
+    return f"{text}\n\n```text\n{table(rows)}\n```\n"
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1])
-    except PhalanxError as problem:
-        sys.exit(str(problem))
+    print_row(lambda: measure(msgspec.json.decode(sys.argv[1], type=BacklogScenario)))

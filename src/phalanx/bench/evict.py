@@ -1,20 +1,19 @@
 """What evicting costs: a gang that needs room on full nodes, and queues far out of balance.
 
-Timed is one cycle, from the snapshot to the decisions. A row that leaves the gang without a place is an error.
+Timed is one cycle, from the snapshot to the decisions, by the clock of the processor. A row that leaves the gang without a
+place is an error.
 """
 
 import gc
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from time import perf_counter
-
-import msgspec
+from time import process_time
 
 from phalanx.bench.measure import peak_rss_bytes
 from phalanx.bench.report import aligned, machine
+from phalanx.bench.row_process import print_row, run_apart
 from phalanx.config.builtin import catalogue_of
 from phalanx.config.kai import read_kai_policy
 from phalanx.config.volcano import read_policy
@@ -75,9 +74,9 @@ def measure(scenario: EvictScenario) -> EvictRow:
     """Run one row in this process."""
     state, policy = scenario.build(scenario), scenario.policy()
     gc.collect()
-    started = perf_counter()
+    started = process_time()
     decisions = run_cycle(state.snapshot(NOW), policy, scenario.catalogue())
-    seconds = perf_counter() - started
+    seconds = process_time() - started
     placed = len(decisions.pipelined) + len(decisions.binds)
     if placed < scenario.must_place:
         raise PhalanxError(f"{scenario.name}: {placed} of {scenario.must_place} tasks got a place")
@@ -225,11 +224,7 @@ def scenarios() -> Iterator[EvictScenario]:
 
 def run(scenario: EvictScenario) -> EvictRow:
     """Run one row in a process of its own, so that its peak memory is the row's."""
-    command = [sys.executable, "-m", "phalanx.bench.evict", scenario.name]
-    finished = subprocess.run(command, capture_output=True, check=False, timeout=MOST_SECONDS_PER_ROW)
-    if finished.returncode != 0:
-        raise PhalanxError(f"{scenario.name}: {finished.stderr.decode(errors='replace').strip().splitlines()[-1]}")
-    return msgspec.json.decode(finished.stdout, type=EvictRow)
+    return run_apart("phalanx.bench.evict", scenario.name, name=scenario.name, row=EvictRow, most_seconds=MOST_SECONDS_PER_ROW)
 
 
 def table(rows: Sequence[EvictRow]) -> str:
@@ -251,20 +246,11 @@ def _cells(row: EvictRow) -> tuple[str, ...]:
     return (row.scenario, *numbers, f"{row.peak_rss_bytes / (1 << 20):,.0f}")
 
 
-def page(rows: Sequence[EvictRow]) -> str:
+def section(rows: Sequence[EvictRow]) -> str:
     """Return the results as Markdown, with the command and the machine."""
     text = f"Written by `phalanx bench evict` on {datetime.now(UTC).date()}. Machine: {machine()}."
-    return f"# What evicting costs\n\n{text}\n\n```text\n{table(rows)}\n```\n"
-
-
-def main(name: str) -> None:
-    """Measure the row of this name and print it as JSON."""
-    scenario = next(scenario for scenario in scenarios() if scenario.name == name)
-    sys.stdout.buffer.write(msgspec.json.encode(measure(scenario)) + b"\n")
+    return f"{text}\n\n```text\n{table(rows)}\n```\n"
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1])
-    except PhalanxError as problem:
-        sys.exit(str(problem))
+    print_row(lambda: measure(next(scenario for scenario in scenarios() if scenario.name == sys.argv[1])))

@@ -1,7 +1,8 @@
 """Measure one row, in a process of its own so that its peak memory is the row's: `python -m phalanx.bench.measure '{...}'`.
 
 Timed is one scheduling cycle: take a snapshot of the cluster, open a session, run the actions enqueue, allocate and
-backfill, close. Building the cluster is timed apart, as `load`. Garbage is looked for as seldom as in the process on a cluster
+backfill, close. Building the cluster is timed apart, as `load`. All times are of the processor: a cycle has one thread and waits
+for nothing, and other work on the machine does not count. Garbage is looked for as seldom as in the process on a cluster
 (`live/garbage.py`). A row that does not place all its pods is an error.
 """
 
@@ -14,11 +15,12 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from time import perf_counter
+from time import process_time
 
 import msgspec
 
 from phalanx.bench.clusters import Batch, arrival, build
+from phalanx.bench.row_process import print_row
 from phalanx.bench.scenarios import BenchKind, BenchScenario
 from phalanx.config.builtin import CATALOGUE
 from phalanx.errors import PhalanxError
@@ -121,9 +123,9 @@ def _measure_backlog(scenario: BenchScenario, policy: Policy, profiler: Profiler
 def _fresh_lap(scenario: BenchScenario, policy: Policy, profiler: Profiler) -> tuple[float, Lap]:
     """Build the cluster and place everything; nothing of it stays in memory for the next lap."""
     gc.collect()
-    started = perf_counter()
+    started = process_time()
     state = build(scenario)
-    load_seconds = perf_counter() - started
+    load_seconds = process_time() - started
     gc.collect()
     lap, decisions = _timed_cycle(state, policy, profiler)
     _check(scenario, decisions)
@@ -132,9 +134,9 @@ def _fresh_lap(scenario: BenchScenario, policy: Policy, profiler: Profiler) -> t
 
 def _measure_arrivals(scenario: BenchScenario, policy: Policy, profiler: Profiler) -> tuple[float, list[Lap]]:
     """Let one gang after the other arrive in a cluster where all others run; each runs before the next one comes."""
-    started = perf_counter()
+    started = process_time()
     state = build(scenario)
-    load_seconds = perf_counter() - started
+    load_seconds = process_time() - started
     run_cycle(state.snapshot(NOW), policy, CATALOGUE)
     _check_quiet(state)
     gc.collect()
@@ -150,14 +152,14 @@ def _measure_arrivals(scenario: BenchScenario, policy: Policy, profiler: Profile
 
 def _timed_cycle(state: ClusterState, policy: Policy, profiler: Profiler, batch: Batch | None = None) -> tuple[Lap, Decisions]:
     with _garbage_as_on_a_cluster(), profiler():
-        started = perf_counter()
+        started = process_time()
         if batch is not None:
             batch.put_into(state)
-        arrived = perf_counter()
+        arrived = process_time()
         snapshot = state.snapshot(NOW)
-        taken = perf_counter()
+        taken = process_time()
         decisions = run_cycle(snapshot, policy, CATALOGUE)
-        decided = perf_counter()
+        decided = process_time()
     return Lap(arrived - started, taken - arrived, decided - taken), decisions
 
 
@@ -215,21 +217,18 @@ def _limit_memory(most_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (most_bytes if hard == resource.RLIM_INFINITY else min(most_bytes, hard), hard))
 
 
-def main(request: str, profile: str = "") -> None:
-    """Measure the row that the request describes, print it as JSON; with `profile`, write a cProfile dump there."""
-    scenario = msgspec.json.decode(request, type=BenchScenario)
+def measure_limited(request: str, profile: str = "") -> CycleRow:
+    """Measure the row that the request describes with a limit on memory; with `profile`, write a cProfile dump there."""
     _limit_memory(MOST_MEMORY_BYTES)
     profile_of_row = cProfile.Profile()
-    row = measure(scenario, (lambda: profile_of_row) if profile else nullcontext)
+    try:
+        row = measure(msgspec.json.decode(request, type=BenchScenario), (lambda: profile_of_row) if profile else nullcontext)
+    except MemoryError:
+        raise PhalanxError(f"needs more than {MOST_MEMORY_BYTES >> 30} GiB of memory") from None
     if profile:
         profile_of_row.dump_stats(profile)
-    sys.stdout.buffer.write(msgspec.json.encode(row) + b"\n")
+    return row
 
 
 if __name__ == "__main__":
-    try:
-        main(*sys.argv[1:])
-    except PhalanxError as problem:
-        sys.exit(str(problem))
-    except MemoryError:
-        sys.exit(f"needs more than {MOST_MEMORY_BYTES >> 30} GiB of memory")
+    print_row(lambda: measure_limited(*sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""Rows as a table for the terminal and as the page `benchmarks/RESULTS.md`."""
+"""Rows as a table for the terminal and as a section of `benchmarks/RESULTS.md`."""
 
 import os
 import platform
@@ -46,7 +46,7 @@ def notes() -> list[str]:
     """Say what the columns mean."""
     tiers = " ".join(f"[{', '.join(tier)}]" for tier in TIERS)
     return [
-        f"seconds  one cycle, from the snapshot to the decisions: session, {', '.join(ACTIONS)};",
+        f"seconds  of the processor for one cycle, from the snapshot to the decisions: session, {', '.join(ACTIONS)};",
         f"         profile volcano: {tiers};",
         "         rows with tiers or sub-groups add network-topology-aware. The median if a row runs more than once.",
         "load     building the cluster in memory before, not part of seconds. Every row places all its pods.",
@@ -55,11 +55,10 @@ def notes() -> list[str]:
     ]
 
 
-def page(results: Sequence[CycleRow | FailedRow], command: str) -> str:
+def section(results: Sequence[CycleRow | FailedRow], command: str) -> str:
     """Return the results as Markdown, with the command that gives them and the machine they are from."""
     lines = [_line(HEADINGS), _line(("---", *["--:"] * (len(HEADINGS) - 1))), *(_line(_cells(result)) for result in results)]
     parts = [
-        "# What a scheduling cycle costs",
         f"Written by `{command}` on {datetime.now(UTC).date()}. Machine: {machine()}.",
         "\n".join(lines),
         "\n".join(["```text", *notes(), "```"]),

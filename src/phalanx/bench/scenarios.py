@@ -75,6 +75,7 @@ _IN_GANGS = (
 
 _SIZES = ((100, 1_000), (1_000, 10_000), (1_000, 100_000), (10_000, 100_000))
 """Nodes and pods: all ten times as much, then more pods on the same nodes, then more nodes for the same pods."""
+_LARGEST = (50_000, 500_000)
 
 _MIXED = tuple(BenchScenario(BenchKind.MIXED, nodes, pods, 100) for nodes, pods in _SIZES)
 """Gangs that differ in labels only may share work; real ones differ in what they ask for too."""
@@ -97,17 +98,31 @@ _OBJECTS = tuple(
     for kind in (BenchKind.BARE_PODS, BenchKind.REAL_PODS)
 )
 """The same gangs read from objects of an API server, without and with what admission and controllers add to pods."""
-_STEADY = (BenchScenario(BenchKind.STEADY, 400, 14_000, 8), BenchScenario(BenchKind.STEADY, 4_000, 140_000, 8))
+_STEADY = tuple(BenchScenario(BenchKind.STEADY, nodes, pods, 8) for nodes, pods in ((400, 14_000), (4_000, 140_000), _LARGEST))
+_LARGE_PLAIN = BenchScenario(BenchKind.PLAIN, *_LARGEST, 100)
+_LARGE_MIXED = BenchScenario(BenchKind.MIXED, *_LARGEST, 100)
 
 
 def _plain(*gangs: int) -> tuple[BenchScenario, ...]:
     return tuple(BenchScenario(BenchKind.PLAIN, nodes, pods, gang) for gang, (nodes, pods) in product(gangs, _SIZES))
 
 
-FULL = (*_plain(1, 10, 100, 1_000), *_MIXED, *_AFFINITY, *_TOPOLOGY, *_OBJECTS, *_STEADY)
+FULL = (
+    *_plain(1, 10, 100),
+    _LARGE_PLAIN,
+    *_plain(1_000),
+    *_MIXED,
+    _LARGE_MIXED,
+    *_AFFINITY,
+    *_TOPOLOGY,
+    *_OBJECTS,
+    *_STEADY,
+)
 DEFAULT = (
     *(row for row in _plain(1, 10) if row.pods <= 10_000),
-    *_plain(100, 1_000),
+    *_plain(100),
+    _LARGE_PLAIN,
+    *_plain(1_000),
     *_MIXED,
     *_AFFINITY,
     *_TOPOLOGY,

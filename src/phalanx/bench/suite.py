@@ -1,7 +1,5 @@
 """Run rows one after the other, each in a process of its own, and say how the cost grows from row to row."""
 
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from phalanx.bench.measure import CycleRow
+from phalanx.bench.row_process import run_apart
 from phalanx.bench.scenarios import BenchScenario
 from phalanx.errors import PhalanxError
 
@@ -50,17 +49,5 @@ def _with_growth(row: CycleRow, before: CycleRow | None) -> CycleRow:
 
 def run_row(scenario: BenchScenario, *, profile: Path | None = None) -> CycleRow:
     """Run one row in a new process; `profile` names the file for a cProfile dump, which makes the row slower."""
-    command = [sys.executable, "-m", "phalanx.bench.measure", msgspec.json.encode(scenario).decode()]
-    if profile is not None:
-        command.append(str(profile))
-    try:
-        finished = subprocess.run(command, capture_output=True, check=False, timeout=MOST_SECONDS_PER_ROW)
-    except subprocess.TimeoutExpired:
-        raise PhalanxError(f"{scenario.name}: took longer than {MOST_SECONDS_PER_ROW} s") from None
-    if finished.returncode != 0:
-        raise PhalanxError(f"{scenario.name}: {_last_line(finished.stderr) or f'ended with {finished.returncode}'}")
-    return msgspec.json.decode(finished.stdout, type=CycleRow)
-
-
-def _last_line(output: bytes) -> str:
-    return (output.decode(errors="replace").strip().splitlines() or [""])[-1]
+    arguments = [msgspec.json.encode(scenario).decode(), *([] if profile is None else [str(profile)])]
+    return run_apart("phalanx.bench.measure", *arguments, name=scenario.name, row=CycleRow, most_seconds=MOST_SECONDS_PER_ROW)

@@ -96,7 +96,7 @@ def command(context: click.Context) -> None:
 @click.option("--only", metavar="TEXT", default="", help="Run only the rows whose name contains this text.")
 @click.option("-o", "--output", type=click.Choice(("table", "json")), default="table", show_default=True, help="Output format.")
 @click.option("--profile", type=_FILE, help="Write a cProfile dump to this file; needs a single row.")
-@click.option("--write", type=_FILE, help="Also write the table to this file, as Markdown.")
+@click.option("--write", type=_FILE, help="Also write the table to this file, as a section of Markdown; other sections stay.")
 @click.pass_context
 def core(context: click.Context, /, **given: Any) -> None:  # Any: click has checked the values
     """Time scheduling sessions on generated clusters: snapshot, session, enqueue, allocate, backfill."""
@@ -113,12 +113,13 @@ def core(context: click.Context, /, **given: Any) -> None:  # Any: click has che
 @click.option("--only", metavar="TEXT", default="", help="Run only the rows whose name contains this text.")
 @click.option("-o", "--output", type=click.Choice(("table", "json")), default="table", show_default=True, help="Output format.")
 @click.option("--profile", type=click.Choice(("volcano", "phalanx", "kai")), help="Run only the rows of this profile.")
-@click.option("--write", type=_FILE, help="Also write the table to this file, as Markdown.")
+@click.option("--write", type=_FILE, help="Also write the table to this file, as a section of Markdown; other sections stay.")
 def evict(only: str, profile: str | None, output: str, write: Path | None) -> None:
     """Time sessions that evict: a gang that needs room on full nodes, and queues out of balance."""
     import msgspec
 
-    from phalanx.bench.evict import page, run, scenarios, table
+    from phalanx.bench.evict import run, scenarios, section, table
+    from phalanx.bench.results_page import write_section
 
     chosen = [scenario for scenario in scenarios() if only in scenario.name and profile in (None, scenario.profile)]
     if not chosen:
@@ -127,19 +128,20 @@ def evict(only: str, profile: str | None, output: str, write: Path | None) -> No
     shown = rows[0] if len(rows) == 1 else rows
     click.echo(msgspec.json.format(msgspec.json.encode(shown)) if output == "json" else table(rows))
     if write is not None:
-        write.write_text(page(rows))
+        write_section(write, "evict", section(rows))
 
 
 @command.command(epilog=EXAMPLES)
 @click.option("--full", is_flag=True, help="Run the largest rows too: 10,000 waiting gangs, up to 500,000 pods.")
 @click.option("--only", metavar="TEXT", default="", help="Run only the rows whose name contains this text.")
 @click.option("-o", "--output", type=click.Choice(("table", "json")), default="table", show_default=True, help="Output format.")
-@click.option("--write", type=_FILE, help="Also write the table to this file, as Markdown.")
+@click.option("--write", type=_FILE, help="Also write the table to this file, as a section of Markdown; other sections stay.")
 def backlog(full: bool, only: str, output: str, write: Path | None) -> None:
     """Time sessions with many waiting gangs on full nodes: the first one, one without a change, an arrival, an end."""
     import msgspec
 
-    from phalanx.bench.backlog import page, run, scenarios, table
+    from phalanx.bench.backlog import run, scenarios, section, table
+    from phalanx.bench.results_page import write_section
 
     chosen = [scenario for scenario in scenarios(is_full=full) if only in scenario.name]
     if not chosen:
@@ -147,7 +149,7 @@ def backlog(full: bool, only: str, output: str, write: Path | None) -> None:
     rows = _run_each(chosen, run)
     click.echo(msgspec.json.format(msgspec.json.encode(rows)) if output == "json" else table(rows))
     if write is not None:
-        write.write_text(page(rows))
+        write_section(write, "backlog", section(rows))
 
 
 def _run_each(chosen: Sequence[AnyScenario], run: Callable[[AnyScenario], AnyRow]) -> list[AnyRow]:
@@ -187,7 +189,8 @@ def _clear_progress() -> None:
 def _show(results: "list[CycleRow | FailedRow]", options: BenchOptions) -> None:
     import msgspec
 
-    from phalanx.bench.report import page, table
+    from phalanx.bench.report import section, table
+    from phalanx.bench.results_page import write_section
 
     if options.output == "json":
         shown = results[0] if options.is_one_row else results
@@ -195,7 +198,7 @@ def _show(results: "list[CycleRow | FailedRow]", options: BenchOptions) -> None:
     else:
         click.echo(table(results))
     if options.write is not None:
-        options.write.write_text(page(results, options.command()))
+        write_section(options.write, "core", section(results, options.command()))
 
 
 def _complain(results: "list[CycleRow | FailedRow]") -> int:

@@ -22,22 +22,22 @@ MOST_AHEAD = 1024
 class NodePlan:
     """Places with room now for the tasks of one node view to come."""
 
-    __slots__ = ("_given", "_length", "_nodes", "_session", "_version", "_view")
+    __slots__ = ("_given", "_length", "_nodes", "_session", "_version")
 
-    def __init__(self, session: "Session", view: "NodeView") -> None:
-        """Start with no plan."""
-        self._session, self._view = session, view
+    def __init__(self, session: "Session") -> None:
+        """Start with no plan; it does not hold its view, which would then stay in memory until the collector comes."""
+        self._session = session
         self._nodes: list[int] = []
         """The places left, the next one last; those that were given last are not among them."""
         self._given: list[int] = []
         self._length = 0
         self._version = -1
 
-    def place(self, count: int) -> tuple[list[int], list[int]]:
-        """Choose nodes for up to `count` tasks on all nodes, as `NodeView.place` does."""
+    def place(self, view: "NodeView", count: int) -> tuple[list[int], list[int]]:
+        """Choose nodes for up to `count` tasks on all nodes of its view, as `NodeView.place` does."""
         holds = self._holds()
         if not holds or len(self._nodes) < count:
-            return self._look(count, ahead=min(2 * self._length, MOST_AHEAD) if holds else 0)
+            return self._look(view, count, ahead=min(2 * self._length, MOST_AHEAD) if holds else 0)
         return self._give(count), []
 
     def _holds(self) -> bool:
@@ -53,11 +53,11 @@ class NodePlan:
         is_last = operation.version_before == self._version and operation.version_after == self._session.version
         return is_last and operation.nodes is self._given and operation.kind is OperationKind.ALLOCATE
 
-    def _look(self, count: int, ahead: int) -> tuple[list[int], list[int]]:
+    def _look(self, view: "NodeView", count: int, *, ahead: int) -> tuple[list[int], list[int]]:
         """Find places anew. The more often a plan holds the further it looks; where classes take turns it never looks ahead."""
-        self._view.refresh()
+        view.refresh()
         self._length = max(count, ahead)
-        now, later = self._view.place(self._length)
+        now, later = view.place(self._length)
         self._nodes = now[::-1]
         given = self._give(min(count, len(now)))
         return given, later[: count - len(given)]

@@ -53,7 +53,7 @@ class NodeView:
         self._closed_by: Callable[[int], Mask | None] | None = None
         """While a run is placed that closes nodes to itself: told each of its nodes."""
         self._last_error: tuple[tuple[int, bool], FitError] | None = None
-        self.plan = NodePlan(session, self)
+        self._plan = NodePlan(session)
         """Places for tasks that follow each other."""
         self._look_everywhere()
 
@@ -169,6 +169,10 @@ class NodeView:
         run = Run(self, len(self._allowed))
         self._place_all(count, within, run)
         return run.now, run.later
+
+    def place_next(self, count: int) -> tuple[list[int], list[int]]:
+        """Choose nodes as `place` does on all nodes; tasks of the class that follow each other share one look at them."""
+        return self._plan.place(self, count)
 
     def _place_all(self, count: int, within: Mask | None, run: "Run") -> None:
         """Choose nodes for the rest of a run, so that it has up to `count` tasks."""
