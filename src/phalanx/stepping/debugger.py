@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from phalanx.explain.reason_text import counted
 from phalanx.session.session import Session
 from phalanx.stepping.answer import Answer
-from phalanx.stepping.breakpoints import Known, breakpoint_of, plugins_of
+from phalanx.stepping.breakpoints import Known, breakpoint_of
 from phalanx.stepping.commands import COMMANDS, WORDS
 from phalanx.stepping.complaint import Complaint
 from phalanx.stepping.cursor import Cursor
@@ -129,10 +129,10 @@ class Debugger:
         return Answer([f"removed breakpoint {number}: {gone.text}"], {"removed": number, "text": gone.text})
 
     def _known(self) -> Known:
-        snapshot, events = self.session.snapshot, [step.event for step in self.session.steps]
-        actions = dict.fromkeys(step.place.action for step in self.session.steps if step.place.action)
-        plugins = {name for event in events for name in plugins_of(event)}
-        kinds = {event.event for event in events}
+        snapshot, policies = self.session.snapshot, self.session.policies
+        actions = dict.fromkeys(name for policy in policies for name in policy.actions)
+        plugins = {plugin.name for policy in policies for plugin in policy.plugins()}
+        kinds = {step.event.event for step in self.session.steps}
         return Known(sorted(snapshot.gangs), sorted(snapshot.queues), list(actions), sorted(plugins), events=sorted(kinds))
 
     # --- watching ----------------------------------------------------------------------------------------------------

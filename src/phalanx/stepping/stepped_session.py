@@ -118,6 +118,11 @@ class SteppedSession:
         return decisions
 
     @property
+    def policies(self) -> list[Policy]:
+        """The policy of each shard, of which there is mostly one."""
+        return [part.policy for part in self._parts]
+
+    @property
     def count(self) -> int:
         """How many steps there are."""
         return len(self.steps)

@@ -66,7 +66,11 @@ def _known(what: str, name: str, names: Collection[str]) -> None:
 
 
 def _in_units(amounts: Resources) -> Figures:
-    return {name: amount if name == CPU else amount / scale_of(name) for name, amount in amounts.items()}
+    return {name: amount if name == CPU else _divided(amount, scale_of(name)) for name, amount in amounts.items()}
+
+
+def _divided(amount: int, scale: int) -> float:
+    return amount / scale if amount % scale else amount // scale
 
 
 # --- nodes -----------------------------------------------------------------------------------------------------------------
