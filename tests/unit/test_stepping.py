@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -18,9 +19,11 @@ from phalanx.state.gang_state import GangState
 from phalanx.state.verdict import Verdict
 from phalanx.stepping.breakpoints import HOOKS_BY_EVENT
 from phalanx.stepping.commands import COMMANDS
+from phalanx.stepping.cursor import Cursor
 from phalanx.stepping.node_room import room_changes
 from phalanx.stepping.place import Place
 from phalanx.stepping.stepped_session import SteppedSession
+from phalanx.stepping.watches import node_figure
 from phalanx.testing import build
 from phalanx.testing.build import Cluster
 from tests.support import traced_clusters as clusters
@@ -42,21 +45,28 @@ def makes_room() -> Cluster:
 
 
 @pytest.mark.parametrize("make", EVERY)
+def test_the_steps_are_those_of_the_trace(make: Callable[[], Cluster]) -> None:
+    cursor = Cursor(stepped(make()), level=3)
+    for cursor.level in (3, 4, 5):
+        found = [step.event for step in cursor.session.steps if cursor.is_shown(step)]
+        assert found == traced(make(), level=cursor.level)
+
+
 @pytest.mark.parametrize("level", [3, 4, 5])
-def test_the_steps_are_those_of_the_trace(make: Callable[[], Cluster], level: int) -> None:
-    held = debugger(make(), level=level)
+def test_stepping_shows_each_of_them(level: int) -> None:
+    held = debugger(makes_room(), level=level)
     found = [answer["trace"]["text"] for answer in answers_until_over(held, "s")]
-    assert found == [event.text for event in traced(make(), level=level)]
+    assert found == [event.text for event in traced(makes_room(), level=level)]
 
 
 @pytest.mark.parametrize("make", EVERY)
 def test_what_is_read_at_a_step_is_what_the_trace_says(make: Callable[[], Cluster]) -> None:
     session = stepped(make())
-    for step in session.steps:
-        if isinstance(step.event, NodeRoom):
-            books = room_changes(session, step.number, step.event.node)
-            for field in ("idle", "used", "releasing"):
-                assert books[field].after == in_units(getattr(step.event, field))
+    rooms = [(step, step.event) for step in session.steps if isinstance(step.event, NodeRoom)]
+    for field, node in {(field, event.node) for _, event in rooms for field in ("idle", "used", "releasing")}:
+        values = session.read_all(partial(node_figure, name=node, field=field))
+        for step, event in rooms:
+            assert event.node != node or values[session.mark(step.number)] == in_units(getattr(event, field))
 
 
 def in_units(amounts: dict[str, int]) -> dict[str, float]:
