@@ -206,6 +206,14 @@ def test_a_breakpoint_at_a_plugin_stops_where_it_has_a_say() -> None:
     assert set(stopped_at(debugger(makes_room()), "plugin conformance")) == {"victims"}
 
 
+def test_a_breakpoint_at_a_gang_that_is_not_there_waits_for_a_session_that_has_it() -> None:
+    held = debugger(makes_room(), starts_and_waits())
+    (line,) = held.do("break gang default/first").lines
+    assert line == "breakpoint 1: gang default/first; none in this session, there are: default/new, default/old"
+    assert "over" in data(held, "c")
+    assert data(held, "next session", "c")["gang"] == "default/first"
+
+
 def test_breakpoints_are_listed_and_removed() -> None:
     held = debugger(makes_room())
     data(held, "break commit", "break eviction")
@@ -266,7 +274,7 @@ def test_a_node_that_is_watched_is_shown_at_each_step() -> None:
         ("watch gang/default/new.size", "'size' is no figure of gang default/new; there are: placed, pipelined, "),
         ("unwatch node/node-0.idle", "'node/node-0.idle' is not watched"),
         ("break", "break; write: break gang NAMESPACE/NAME, "), ("break commit now", "break commit now; write: break gang "),
-        ("break gang nobody", "no gang 'nobody'; there are: default/new, default/old"),
+        ("break event nothing", "no event 'nothing'; there are: added, ahead, "),
         ("break action reclaim", "no action 'reclaim'; there are: allocate, preempt"),
         ("break hook jobReadyFn", "no hook 'jobReadyFn'; there are: "),
         ("delete 7", "delete 7: no such breakpoint"), ("goto", "goto : write a number from 0, the beginning, to "),

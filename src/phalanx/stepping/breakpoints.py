@@ -1,8 +1,9 @@
 """Where a session stops, in the words of scheduling: a gang, a queue, an action, a plugin, a hook, a verdict, a statement's end."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from phalanx.model.listing import listed
 from phalanx.session.hooks import HOOKS
 from phalanx.session.trace import TraceEvent
 from phalanx.session.trace_events import ActionEntered, GangPipelined, GangReady, GangStarving
@@ -27,7 +28,7 @@ HOOKS_BY_EVENT: Mapping[str, tuple[str, ...]] = {
     "no node": ("screen", "task_screen", "coupled_filters", "node_room"),
     "scores": ("node_scores", "batch_scores", "task_scores", "coupled_scores", "placement_scores"),
     "domains": ("hypernode_gradients",), "domain works": ("hypernode_scores",), "may not evict": ("queue_preemptive",),
-    "victims refused": ("preemptable", "reclaimable"),
+    "victims refused": ("preemptable", "reclaimable", "evictable"),
 }  # fmt: skip
 """The hooks whose answers an event shows, by its name; `victims` says itself which one was asked."""
 
@@ -46,6 +47,8 @@ class Breakpoint:
     is_met: Test
     is_wide: bool = False
     """Much of a session is about it, so only steps that count at the level are meant."""
+    note: str = ""
+    """What may surprise: gangs and queues come and go, and a later session may have them."""
 
 
 def breakpoint_of(words: Sequence[str], known: "Known") -> Breakpoint:
@@ -57,9 +60,10 @@ def breakpoint_of(words: Sequence[str], known: "Known") -> Breakpoint:
         return Breakpoint(f"verdict {rest}".strip(), _verdict(rest))
     if kind in NAMED and rest:
         names = getattr(known, f"{kind}s")
-        if names and rest not in names:
+        if rest not in names and kind not in WIDE:
             raise Complaint(f"no {kind} {rest!r}", names)
-        return Breakpoint(f"{kind} {rest}", NAMED[kind](rest), is_wide=kind in WIDE)
+        absent = "" if rest in names else f"; none in this session, there are: {listed(names)}"
+        return Breakpoint(f"{kind} {rest}", NAMED[kind](rest), is_wide=kind in WIDE, note=absent)
     raise Complaint(f"break {' '.join(words)}".rstrip(), FORMS, hint="write")
 
 
@@ -73,6 +77,17 @@ class Known:
     plugins: Sequence[str] = ()
     hooks: Sequence[str] = tuple(sorted(HOOKS))
     events: Sequence[str] = ()
+
+
+def event_names() -> list[str]:
+    """Return the names of all kinds of events."""
+    return sorted({kind.event for kind in _kinds(TraceEvent) if hasattr(kind, "event")})
+
+
+def _kinds(kind: type[TraceEvent]) -> Iterator[type[TraceEvent]]:
+    yield kind
+    for below in kind.__subclasses__():
+        yield from _kinds(below)
 
 
 def _gang(name: str) -> Test:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from phalanx.explain.reason_text import counted
 from phalanx.session.session import Session
 from phalanx.stepping.answer import Answer
-from phalanx.stepping.breakpoints import Known, breakpoint_of
+from phalanx.stepping.breakpoints import Known, breakpoint_of, event_names
 from phalanx.stepping.commands import COMMANDS, WORDS
 from phalanx.stepping.complaint import Complaint
 from phalanx.stepping.cursor import Cursor
@@ -114,7 +114,9 @@ class Debugger:
         found = breakpoint_of(words, self._known())
         self._breaks_made += 1
         self._cursor.breaks[self._breaks_made] = found
-        return Answer([f"breakpoint {self._breaks_made}: {found.text}"], {"breakpoint": self._breaks_made, "text": found.text})
+        return Answer(
+            [f"breakpoint {self._breaks_made}: {found.text}{found.note}"], {"breakpoint": self._breaks_made, "text": found.text}
+        )
 
     def _breaks(self, words: Words) -> Answer:
         _only("breaks", words)
@@ -132,8 +134,7 @@ class Debugger:
         snapshot, policies = self.session.snapshot, self.session.policies
         actions = dict.fromkeys(name for policy in policies for name in policy.actions)
         plugins = {plugin.name for policy in policies for plugin in policy.plugins()}
-        kinds = {step.event.event for step in self.session.steps}
-        return Known(sorted(snapshot.gangs), sorted(snapshot.queues), list(actions), sorted(plugins), events=sorted(kinds))
+        return Known(sorted(snapshot.gangs), sorted(snapshot.queues), list(actions), sorted(plugins), events=event_names())
 
     # --- watching ----------------------------------------------------------------------------------------------------
 

@@ -64,10 +64,15 @@ class _Turn:
         if self._is_over or isinstance(event, ActionEntered):
             self.action = getattr(event, "action", "")
         self._is_over = isinstance(event, ActionLeft)
-        if self.gang not in event.gangs:  # the preemptor has the turn, not its victims
-            self.gang = getattr(event, "preemptor", "") or next(iter(event.gangs), "")
+        self.gang = self._whose_turn(event)
         gang = self._snapshot.gangs.get(GangKey(self.gang))
         self.queue = getattr(event, "queue", "") or ("" if gang is None else gang.queue)
+
+    def _whose_turn(self, event: TraceEvent) -> str:
+        """The preemptor has the turn, not its victims; the room of a node is told of between them."""
+        if isinstance(event, NodeRoom) or (self.gang in event.gangs and not getattr(event, "preemptor", "")):
+            return self.gang
+        return getattr(event, "preemptor", "") or next(iter(event.gangs), "")
 
 
 class _Statements:
