@@ -30,10 +30,10 @@ def room_changes(session: SteppedSession, number: int, node: str) -> dict[str, C
 
 def _begin(session: SteppedSession, number: int) -> int:
     """Return the first step that tells of the same operation."""
-    events = [step.event for step in session.steps]
-    while isinstance(events[number - 1], NodeRoom) and number > 1:
+    steps = session.steps
+    while isinstance(steps[number - 1].event, NodeRoom) and number > 1:
         number -= 1
-    kind, gangs = type(events[number - 1]), events[number - 1].gangs
-    while number > 1 and type(events[number - 2]) is kind and events[number - 2].gangs == gangs:
+    first = steps[number - 1].event
+    while number > 1 and type(steps[number - 2].event) is type(first) and steps[number - 2].event.gangs == first.gangs:
         number -= 1
     return number
