@@ -6,6 +6,7 @@ A page's ```console blocks are typed one after the other in a copy of the projec
     $ phalanx ...  # exit status 3      ends with this status, otherwise with 0
     $ phalanx up &                      goes on beside the others until the page ends
     3 pods placed ... nodes             output that must occur, in this order; ... stands for anything
+    (step) break commit                 what is typed at the prompt of --step; what must occur as its answer follows
 
 Commands that cannot be run here stand in ```sh blocks and in the table below, with the reason. Synopses stand in ```text blocks.
 """
@@ -36,6 +37,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PATIENCE_SECONDS = 60.0
 PROGRAMS = ("phalanx", "kubectl", "make", "pip", "python", "python3", "source")
+PROMPT = "(step)"
 OTHER_FENCES = {"yaml", "json", "python", "text"}
 COPIED = ("examples", "Makefile", "pyproject.toml", "constraints.txt", "scripts")
 
@@ -102,6 +104,12 @@ class Command:
     def status(self) -> int:
         found = re.search(r"  # exit status (\d+)$", self.text)
         return int(found[1]) if found else 0
+
+    @property
+    def keys(self) -> str | None:
+        """What is typed while it runs; None if nothing is."""
+        typed = [line.removeprefix(PROMPT).strip() for line in self.shown if line.startswith(PROMPT)]
+        return "".join(f"{line}\n" for line in typed) if typed else None
 
     @property
     def is_beside(self) -> bool:
@@ -180,21 +188,22 @@ class Desk:
             self._start(command)
             return
         status, output = self._run_until_shown(command)
-        missing = first_missing(command.shown, output)
-        assert missing is None, f"$ {command.text}\nshould show: {missing}\nand shows:\n{output}"
+        for shown, answered in by_key(command.shown, output.splitlines()):
+            missing = first_missing(shown, "\n".join(answered))
+            assert missing is None, f"$ {command.text}\nshould show: {missing}\nand shows:\n{output}"
         assert status == command.status, f"$ {command.text}\nended with {status}:\n{output}"
 
     def _run_until_shown(self, command: Command) -> tuple[int, str]:
         end = time.monotonic() + PATIENCE_SECONDS
-        status, output = self._run(command.text)
+        status, output = self._run(command.text, command.keys)
         while command.asks_a_cluster and first_missing(command.shown, output) is not None and time.monotonic() < end:
             time.sleep(0.2)
             status, output = self._run(command.text)
         return status, output
 
-    def _run(self, text: str) -> tuple[int, str]:
-        with self._open(["bash", "-c", text]) as process:
-            output, _ = process.communicate(timeout=PATIENCE_SECONDS)
+    def _run(self, text: str, keys: str | None = None) -> tuple[int, str]:
+        with self._open(["bash", "-c", text], is_typed_at=keys is not None) as process:
+            output, _ = process.communicate(keys, timeout=PATIENCE_SECONDS)
         return process.returncode, output
 
     def _start(self, command: Command) -> None:
@@ -204,12 +213,12 @@ class Desk:
         for line in command.shown:
             assert first_missing([line], process.stdout.readline()) is None, line
 
-    def _open(self, arguments: list[str]) -> subprocess.Popen[str]:
+    def _open(self, arguments: list[str], *, is_typed_at: bool = False) -> subprocess.Popen[str]:
         return launch(
             arguments,
             cwd=self._folder,
             env=self._environment,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE if is_typed_at else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
@@ -237,6 +246,22 @@ def first_missing(shown: list[str], output: str) -> str | None:
         if line.strip() not in ("", "...") and not any(pattern.fullmatch(found.rstrip()) for found in left):
             return line
     return None
+
+
+def by_key(shown: list[str], output: list[str]) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield what should be shown and what is, key by key; all of it at once where nothing is typed."""
+    wanted, found = _sections(shown), _sections(output)
+    for place, section in enumerate(wanted):
+        yield section, found[place] if place < len(found) else []
+
+
+def _sections(lines: list[str]) -> list[list[str]]:
+    found: list[list[str]] = [[]]
+    for line in lines:
+        if line.startswith(PROMPT):
+            found.append([])
+        found[-1].append(line)
+    return found
 
 
 def commands_of(page: Path) -> list[Command]:
@@ -313,6 +338,16 @@ def test_output_is_compared_line_by_line_and_in_order() -> None:
     assert first_missing(["one", "... two", "..."], "one\nand two\nthree\n") is None
     assert first_missing(["two", "one"], "one\ntwo\n") == "one"
     assert first_missing(["one t"], "one two\n") == "one t"
+
+
+def test_what_a_key_shows_is_compared_with_the_answer_to_this_key() -> None:
+    shown = ["begin", "(step) s", "one", "(step) s", "two"]
+    for output, is_right in (
+        (["begin", "(step) s", "one", "(step) s", "two"], True), (["begin", "(step) s", "two", "(step) s", "one"], False),
+        (["begin", "(step) s", "one"], False), (["begin", "(step) b", "one", "(step) s", "two"], False),
+    ):  # fmt: skip
+        found = [first_missing(part, "\n".join(answered)) is None for part, answered in by_key(shown, output)]
+        assert all(found) is is_right
 
 
 def test_a_command_that_ends_otherwise_is_found(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import click
 from phalanx.cli import policy_options
 from phalanx.cli.connection import cluster_options
 from phalanx.cli.policy_options import PATH, SessionOptions
+from phalanx.cli.step_options import Dialogue, refuse_script_without_step, step_options
 from phalanx.cli.trace_options import GANG_HELP, LEVELS, VERBOSITY_HELP, refuse_gangs_without_trace
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ GANG_WAITS = 3
 @policy_options.form
 @click.option("-v", "verbosity", type=click.Choice(LEVELS), help=VERBOSITY_HELP)
 @click.option("--gang", "gangs", multiple=True, metavar="NAMESPACE/NAME", help=GANG_HELP)
+@step_options
 @click.option("--batch", is_flag=True, help="Read one JSON request per line from stdin and print one answer per line.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click read them
@@ -58,6 +60,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click rea
     asked.refuse_clashes()
     if asked.batch:
         _answer_batch()
+    elif asked.step:
+        _step(asked)
     elif not _decide(asked):
         ctx.exit(GANG_WAITS)
 
@@ -72,6 +76,8 @@ class ScheduleOptions(SessionOptions):
     usage: tuple[str, ...]
     verbosity: str | None
     gangs: tuple[str, ...]
+    step: bool
+    script: str | None
     batch: bool
 
     @property
@@ -80,15 +86,20 @@ class ScheduleOptions(SessionOptions):
         return self.files + self.more_files
 
     @property
+    def dialogue(self) -> Dialogue:
+        """How somebody steps through the session."""
+        return Dialogue(self.script, self.form, int(self.verbosity or LEVELS[0]), self.gangs)
+
+    @property
     def sources(self) -> tuple[str | None, ...]:
         """Everything that is read, each of which may be stdin."""
-        return (*self.paths, *self.usage, self.config)
+        return (*self.paths, *self.usage, self.config, self.script)
 
     def refuse_clashes(self) -> None:
         """Refuse options that do not go together."""
         single = (
             self.paths, self.reach.is_named, self.config, self.profile, self.gates, self.shard, self.usage, self.names, self.now,
-            self.verbosity, self.gangs, self.log,
+            self.verbosity, self.gangs, self.log, self.step,
         )  # fmt: skip
         if self.batch and (any(single) or self.form != "table"):
             raise click.UsageError("--batch takes no other option: each request brings its own objects, config and now")
@@ -97,7 +108,8 @@ class ScheduleOptions(SessionOptions):
                 "nothing to read: name a cluster with --context or --server, files or folders with -f, or stdin with -f -"
             )
         SessionOptions.refuse_clashes(self)  # a class with slots is made twice, and super() means the first
-        refuse_gangs_without_trace(self.gangs, is_traced=self.verbosity is not None)
+        refuse_gangs_without_trace(self.gangs, is_traced=self.verbosity is not None or self.step)
+        refuse_script_without_step(self.step, self.script, self.form, self.sources)
 
 
 def _answer_batch() -> None:
@@ -115,6 +127,14 @@ def _decide(asked: ScheduleOptions) -> bool:
     found = scheduled(asked, _policy(asked))
     write(found, asked)
     return found.is_all_well
+
+
+def _step(asked: ScheduleOptions) -> None:
+    """Let somebody step through the session."""
+    from phalanx.cli.schedule_run import stepped
+    from phalanx.cli.step import hold
+
+    hold(iter([stepped(asked, _policy(asked))]), asked.dialogue)
 
 
 def _policy(asked: ScheduleOptions) -> "Policy":

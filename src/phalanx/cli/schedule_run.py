@@ -17,6 +17,7 @@ from phalanx.scheduling.gates import gated_gangs
 from phalanx.scheduling.shards import decide
 from phalanx.session.policy import Policy
 from phalanx.session.shard_decisions import ShardDecisions, together
+from phalanx.stepping.stepped_session import SteppedSession
 from phalanx.store.input_files import Intake, read_usage
 from phalanx.store.left_out import LeftOut, left_out
 from phalanx.store.missing_references import MissingReference
@@ -63,6 +64,15 @@ def scheduled(asked: ScheduleOptions, policy: Policy) -> Scheduled:
     for text in notes_without_effect((part.snapshot, part.decisions) for part in parts):
         output.note(text)
     return Scheduled(intake, parts, _gated(given, parts[0]), left_out(intake, snapshot), missing, notes)
+
+
+def stepped(asked: ScheduleOptions, policy: Policy) -> SteppedSession:
+    """Return the session on what was asked for, to be stepped through."""
+    given = read_input(asked, asked.paths, policy)
+    given.cluster.put_history(read_usage(asked.usage))
+    snapshot = given.snapshot()
+    write_notes(given, snapshot, given.intake.missing(snapshot))
+    return SteppedSession(snapshot, connected(policy))
 
 
 def _gated(given: SessionInput, part: ShardDecisions) -> output.GatedRows:

@@ -18,6 +18,7 @@ from phalanx.model.task import Task, TaskKey
 from phalanx.model.task_status import Status
 from phalanx.session.decision import ClaimGrant, Decisions, Eviction, Outcome
 from phalanx.session.shard_decisions import ShardDecisions, together
+from phalanx.session.trace import TraceEvent
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.snapshot import Snapshot
 
@@ -91,10 +92,12 @@ def _refused(text: str) -> dict[str, Any]:
 
 def trace(decisions: Decisions) -> list[dict[str, Any]]:
     """Return the recorded trace of the session, step by step."""
-    return [
-        {"level": step.level, "event": step.event, "text": step.text, **msgspec.to_builtins(step.fields)}
-        for step in decisions.trace
-    ]
+    return list(map(step_document, decisions.trace))
+
+
+def step_document(step: TraceEvent) -> dict[str, Any]:
+    """Return one step of a trace."""
+    return {"level": step.level, "event": step.event, "text": step.text, **msgspec.to_builtins(step.fields)}
 
 
 def _eviction(eviction: Eviction) -> dict[str, str]:

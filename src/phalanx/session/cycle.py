@@ -67,8 +67,21 @@ def run_cycle(
     snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, trace_level: int = 0, traced_gangs: Collection[str] = ()
 ) -> Decisions:
     """Decide what to do with the snapshot; trace it up to a level, for all gangs or only for some."""
-    session = open_session(snapshot, policy, catalogue, trace_level=trace_level, traced_gangs=traced_gangs)
-    if trace_level:
+    return run_traced(snapshot, policy, catalogue, Trace(trace_level, traced_gangs))
+
+
+def run_traced(
+    snapshot: Snapshot,
+    policy: Policy,
+    catalogue: Catalogue,
+    trace: Trace,
+    *,
+    opened: Callable[[Session], None] = lambda session: None,
+) -> Decisions:
+    """Decide what to do with the snapshot, with a trace of the caller; `opened` is called with the session when it has opened."""
+    session = Session(_seen_by(policy, snapshot), policy, catalogue.plugins, trace)
+    opened(session)
+    if trace.level:
         note_opening(session)
     for name in policy.actions:
         session.trace.note(ActionEntered, name)

@@ -48,7 +48,7 @@ class Isolation:
         """Run a cycle without the gangs, among the suspects, on which it fails; each gets an outcome that says so."""
         faults = {key: left.fault for key, left in self._left_out.items() if _is_as_before(key, left, snapshot)}
         while True:
-            seen = _without(snapshot, faults)
+            seen = without(snapshot, faults)
             try:
                 decisions = run(seen)
             except PhalanxError:
@@ -77,7 +77,7 @@ def _is_as_before(key: GangKey, left: _LeftOut, snapshot: Snapshot) -> bool:
     return is_same and snapshot.now < left.until
 
 
-def _without(snapshot: Snapshot, gangs: Collection[GangKey]) -> Snapshot:
+def without(snapshot: Snapshot, gangs: Collection[GangKey]) -> Snapshot:
     """Return the cluster as if these were no gangs; their pods keep their places."""
     if not gangs:
         return snapshot
@@ -96,7 +96,7 @@ def _culprit(run: Run, snapshot: Snapshot, suspects: list[GangKey]) -> GangKey |
 
 def _fails_with(run: Run, snapshot: Snapshot, all_suspects: frozenset[GangKey], some: list[GangKey]) -> bool:
     try:
-        run(_without(snapshot, all_suspects.difference(some)))
+        run(without(snapshot, all_suspects.difference(some)))
     except Exception:  # whatever it is: which gang it comes from is the question
         return True
     return False

@@ -1,0 +1,44 @@
+"""The commands of the debugger: what may be typed, and what it means."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Something that may be typed."""
+
+    form: str
+    short: tuple[str, ...]
+    meaning: str
+
+    @property
+    def word(self) -> str:
+        """The first word."""
+        return self.form.split()[0]
+
+
+COMMANDS = (
+    Command("step", ("s",), "Go to the next step. An empty line does the same."),
+    Command("back", ("b",), "Go to the step before."),
+    Command("continue", ("c",), "Go on to the next breakpoint, or to where a watched value changes."),
+    Command("goto N", ("g",), "Go to step N."),
+    Command("restart", (), "Go to the beginning of the session."),
+    Command("next session", (), "Go on to the next session of the recording."),
+    Command("break WHAT", (), "Stop at a gang, queue, action, plugin, hook, verdict, commit, discard, eviction or event."),
+    Command("breaks", (), "List the breakpoints."),
+    Command("delete N", ("d",), "Remove breakpoint N."),
+    Command("watch WHAT", ("w",), "Show a value at each step, and stop where it changes."),
+    Command("unwatch [WHAT]", (), "Do not watch it any more; nothing at all without WHAT."),
+    Command(
+        "level 3|4|5", (), "What counts as a step: 3 what happened, 4 also orders, votes and trials, 5 also each node and plugin."
+    ),
+    Command("show node|queue|gang NAME", (), "Show what the session knows about it at this step."),
+    Command("order queues|gangs", (), "Show the order in which they are served at this step."),
+    Command("where", (), "Show this step again."),
+    Command("list", ("l",), "List the steps around this one."),
+    Command("help", ("h", "?"), "List the commands."),
+    Command("quit", ("q",), "End."),
+)
+WORDS: Mapping[str, str] = {word: command.word for command in COMMANDS for word in (command.word, *command.short)}
+"""The command that each word means."""
