@@ -129,8 +129,9 @@ def test_a_broken_configuration_is_told_with_its_place(kubeconfig: Path, tmp_pat
 )
 def test_an_address_is_a_host_and_a_port(typed: str, host: str, port: int) -> None:
     address = RunOptions(
-        None, None, None, None, (), ("phalanx",), leader_elect=True, lease_name="a", lease_namespace="b", lease_duration=15.0,
-        http=typed, tls_cert_file=None, tls_private_key_file=None, authentication="none",
+        kubeconfig=None, context=None, config=None, profile=None, gates=(), names=("phalanx",), leader_elect=True,
+        lease_name="a", lease_namespace="b", lease_duration=15.0, http=typed, tls_cert_file=None, tls_private_key_file=None,
+        authentication="none",
         verbosity=0, gangs=(), log_format="text", controllers="*", group_as="kai", group_defaults="", levels=(),
         pod_events=True, reservation_image=None, placeholder_image=None,
     ).address(Client("http://127.0.0.1:1"))  # fmt: skip

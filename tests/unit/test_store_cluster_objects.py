@@ -1,7 +1,8 @@
 """What is listed of a live cluster: every kind that matters, nothing else, and what may not be read is said."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -11,6 +12,7 @@ from phalanx.dialects.cluster import kinds_read
 from phalanx.errors import Busy, Forbidden, Gone, Unauthorized, Unreachable
 from phalanx.manifests.permissions import kinds_listed
 from phalanx.model.kinds import KINDS, NODE, POD, Kind, kind_at
+from phalanx.store.api_client import ListingPage
 from phalanx.store.kube import cluster_objects
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.cluster_objects import list_cluster
@@ -104,10 +106,11 @@ def test_a_list_is_tried_again_where_that_helps(problem: Exception, monkeypatch:
     failures = {POD: problem}
 
     class Moody(Client):
-        async def _page(self, kind, namespace, query):  # type: ignore[no-untyped-def]
+        async def pages(self, kind: Kind, namespace: str = "", **more: Any) -> AsyncGenerator[ListingPage, None]:
             if kind in failures:
                 raise failures.pop(kind)
-            return await super()._page(kind, namespace, query)
+            async for page in super().pages(kind, namespace, **more):
+                yield page
 
     async def ask(address: str) -> ListedCluster:
         async with Moody(address) as client:
