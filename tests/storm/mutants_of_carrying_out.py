@@ -1,21 +1,24 @@
 """Planted bugs of the cache, binds, evictions, retries, and what is written about gangs."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from phalanx.controllers.controller import Bind, Evict
+from phalanx.dialects.status import GroupStatus
 from phalanx.errors import Busy, ClusterError, Conflict, Forbidden, Missing, ServerError
 from phalanx.explain.cause_key import cause_of_text
 from phalanx.live import api_port, outbox
 from phalanx.live.api_port import ApiPort
 from phalanx.live.outbox import Job, Outbox, Rank
+from phalanx.model.gang import Condition
 from phalanx.model.task import Task
 from phalanx.model.task_status import Status
 from phalanx.model.watch_event import WatchEvent
 from phalanx.plugins.bindbackoff import BindBackoffPlugin
-from phalanx.scheduling import binding, pod_conditions
+from phalanx.scheduling import binding, pod_conditions, status_writer
 from phalanx.scheduling.binding import Binding, Round
 from phalanx.scheduling.cache import AssumedPod, SchedulerCache, Urgency
 from phalanx.scheduling.eviction import Evictor
@@ -211,3 +214,20 @@ def _condition_noted_too_early(patch: pytest.MonkeyPatch) -> None:
 def _untried_say_nothing(patch: pytest.MonkeyPatch) -> None:
     """Of a gang only the first pod without a place says why it waits."""
     patch.setattr(pod_conditions, "_of_gang", lambda outcome, snapshot: ("", cause_of_text("")))
+
+
+@planted("late annotations stay", breaks="untrue status", is_rare=True)
+def _late_annotations(patch: pytest.MonkeyPatch) -> None:
+    """An annotation that was written and comes late stays, though the gang is not what it says any more."""
+    patch.setattr(StatusWriter, "_is_noted_anew", lambda self, spot, before, after: False)
+
+
+@planted("quarantined anew in every session", breaks="not at rest", is_rare=True)
+def _quarantined_anew(patch: pytest.MonkeyPatch) -> None:
+    """Since when a gang is quarantined is found out again in each session, where its group has no conditions."""
+    extended = status_writer._with
+
+    def anew(status: GroupStatus, found: Condition | None, known: Sequence[Condition], now: float) -> GroupStatus:
+        return extended(status, found, (), now)
+
+    patch.setattr(status_writer, "_with", anew)

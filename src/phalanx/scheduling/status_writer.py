@@ -1,11 +1,12 @@
 """What a session leaves on objects: phase, conditions, stamps of groups, nominated nodes of pods; written when they change."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
 from phalanx.controllers.controller import Patch, RecordEvent, View
 from phalanx.controllers.objects import group_of
+from phalanx.dialects.coscheduling import STALE_SINCE
 from phalanx.dialects.status import GroupStatus
 from phalanx.dialects.traits import dialect_status
 from phalanx.errors import ClusterError
@@ -29,6 +30,7 @@ QUARANTINE_NOTE = "phalanx.dev/quarantined"
 """Annotation that stands for the condition `Quarantined` on groups that have no conditions."""
 FORMER_CONDITION, FORMER_NOTE = "SetAside", "phalanx.dev/set-aside"
 """What version 0.1 wrote: removed where it is found."""
+NOTES = (QUARANTINE_NOTE, STALE_SINCE)
 WITHOUT_CONDITIONS = frozenset({"coscheduling", "koordinator"})
 UNSCHEDULABLE = "Unschedulable"
 MOST_GONE = 100
@@ -79,6 +81,8 @@ class StatusWriter:
         """Of statuses by the uid of the gang, and of what pods are told by their keys."""
         self._places: dict[Spot, tuple[str, Document]] = {}
         """Whose status an object holds, and what was last written there."""
+        self._notes: dict[Spot, dict[str, str | None]] = {}
+        """The annotations that stand for a part of a status, by object, as they were last written."""
         self._said: dict[str, Condition] = {}
         """What pods of gangs without an object say of it, by key."""
         self._noted: dict[GangKey, set[str]] = {}
@@ -114,6 +118,7 @@ class StatusWriter:
         there = {gang.uid for gang in snapshot.gangs.values()}
         self._written = {uid: written for uid, written in self._written.items() if uid in there}
         self._places = {spot: found for spot, found in self._places.items() if found[0] in there}
+        self._notes = {spot: texts for spot, texts in self._notes.items() if spot in self._places}
         self._said = {key: text for key, text in self._said.items() if self._view.find(POD, *split_key(key)) is not None}
         self._refusals.keep(there)
         self._pod_refusals.keep({task.key for key in snapshot.gangs for task in snapshot.members_of(key).values()})
@@ -145,7 +150,7 @@ class StatusWriter:
 
     def forget(self) -> None:
         """Know nothing of what was written before: somebody else may have written since."""
-        self._written, self._said, self._noted, self._places = {}, {}, {}, {}
+        self._written, self._said, self._noted, self._places, self._notes = {}, {}, {}, {}, {}
         self._refusals, self._pod_refusals = Refusals(), Refusals()
 
     def answered(self, write: Patch | RecordEvent, problem: ClusterError | None) -> bool:
@@ -174,21 +179,28 @@ class StatusWriter:
     def noticed(self, event: WatchEvent) -> bool:
         """Hear of a change; tell whether somebody has overwritten what was written, which has to be made again."""
         meta = event.object["metadata"]
-        uid, status = self._places.get((event.kind, meta.get("namespace", ""), meta["name"]), ("", {}))
-        if not uid or event.before is None or event.before.get("status") == event.object.get("status"):
+        spot = (event.kind, meta.get("namespace", ""), meta["name"])
+        uid, status = self._places.get(spot, ("", {}))
+        if not uid or event.before is None:
             return False
-        was, still = (
-            merged(item.get("status") or {}, status) == (item.get("status") or {}) for item in (event.before, event.object)
-        )
-        return was and not still and self._written.pop(uid, None) is not None
+        is_other = _is_overwritten(event.before, event.object, status) or self._is_noted_anew(spot, event.before, event.object)
+        return is_other and self._written.pop(uid, None) is not None
+
+    def _is_noted_anew(self, spot: Spot, before: Document, after: Document) -> bool:
+        """Tell whether an annotation of ours has changed and is not as it was last written: an older write may come late."""
+        old, new = (_own_notes(item["metadata"].get("annotations") or {}) for item in (before, after))
+        own = self._notes.get(spot, {})
+        return old != new and any(new.get(name) != own.get(name) for name in {*old, *new})
 
     def _group(self, snapshot: Snapshot, outcome: Outcome) -> Iterator[Patch | RecordEvent]:
         gang, found = outcome.state.gang, quarantine_condition(outcome, snapshot)
-        status = _with(group_status(snapshot, outcome), found, outcome)
         if not gang.has_object:
             yield from self._on_pods(outcome, found)
         last = self._written.get(gang.uid)
         before = None if last is None else last.status
+        # Some groups have no conditions: since when they are quarantined is known from the last session alone.
+        known = (*gang.conditions, *(() if before is None else before.conditions))
+        status = _with(group_status(snapshot, outcome), found, known, outcome.now)
         if before == status:
             return
         if not self._refusals.is_due(gang.uid, outcome.now):
@@ -203,6 +215,7 @@ class StatusWriter:
         for item in dialect_status(gang).writes(gang, status, outcome):
             place, texts = (item.namespace, item.name), {**item.annotations, **note}
             self._places[item.kind, *place] = (gang.uid, item.status)
+            self._notes[item.kind, *place] = {**_own_notes(gang.annotations), **texts}
             yield Patch(item.kind, *place, {"status": item.status}, is_status=True)
             if texts:
                 yield Patch(item.kind, *place, {"metadata": {"annotations": texts}})
@@ -234,6 +247,18 @@ class StatusWriter:
                     yield from _recorded(pod, found)
 
 
+def _is_overwritten(before: Document, after: Document, status: Document) -> bool:
+    """Tell whether a status was there, and is there no longer."""
+    if before.get("status") == after.get("status"):
+        return False
+    was, still = (merged(item.get("status") or {}, status) == (item.get("status") or {}) for item in (before, after))
+    return was and not still
+
+
+def _own_notes(annotations: Mapping[str, str]) -> dict[str, str]:
+    return {name: annotations[name] for name in NOTES if name in annotations}
+
+
 def _spot(write: Patch) -> Spot:
     return write.kind, write.namespace, write.name
 
@@ -250,13 +275,13 @@ def _stamps(gang: Gang, decisions: Decisions) -> Iterator[Patch | RecordEvent]:
         yield Patch(GROUP_BY_DIALECT[gang.dialect], gang.namespace, gang.name, {"metadata": {"annotations": texts}})
 
 
-def _with(status: GroupStatus, found: Condition | None, outcome: Outcome) -> GroupStatus:
+def _with(status: GroupStatus, found: Condition | None, known: Sequence[Condition], now: float) -> GroupStatus:
     """Return a status that also says whether the gang is quarantined, and since when."""
     others = tuple(item for item in status.conditions if item.type not in (QUARANTINED, FORMER_CONDITION))
     if found is None:
         return replace(status, conditions=others)
-    old = next((item for item in outcome.state.gang.conditions if item.type == QUARANTINED), None)
-    since = old.since if old is not None and old.reason == found.reason else float(ceil(outcome.now))
+    old = next((item for item in known if item.type == QUARANTINED), None)
+    since = old.since if old is not None and old.reason == found.reason else float(ceil(now))
     return replace(status, conditions=(*others, replace(found, since=since)))
 
 
