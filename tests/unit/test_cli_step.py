@@ -6,6 +6,7 @@ import pty
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from click.testing import CliRunner, Result
 
 from phalanx.cli import main
 from phalanx.config.policies import policy_of_profile
+from phalanx.dev.processes import launch
 from phalanx.recording.moment import time_text
 from tests.support import sim_worlds as worlds
 from tests.support.recordings import recorded, replayed
@@ -108,12 +110,21 @@ def test_stdin_cannot_have_both_the_cluster_and_the_commands(tmp_path: Path) -> 
 # --- a terminal ----------------------------------------------------------------------------------------------------------
 
 
+def _interrupted(process: "subprocess.Popen[str]") -> int:
+    """Press Ctrl-C until it is heard: readline misses one that comes just before it begins to listen."""
+    for _ in range(60):
+        process.send_signal(signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(timeout=1)
+    return process.wait(timeout=1)
+
+
 def at_a_terminal(keys: bytes, *, is_interrupted: bool = False) -> tuple[int, str]:
     """Type keys at a terminal, one line after each prompt; return the exit status and what it shows."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "phalanx", "schedule", "-f", PREEMPT, "--step"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "TERM": "dumb"}
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, start_new_session=True) as process:
+    with launch(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
         os.close(theirs)
         shown = b""
         for key in (b"", *keys.splitlines(keepends=True)):
@@ -124,9 +135,7 @@ def at_a_terminal(keys: bytes, *, is_interrupted: bool = False) -> tuple[int, st
                 except OSError:  # the other side is closed
                     break
                 shown, key = shown + part, b""
-        if is_interrupted:
-            process.send_signal(signal.SIGINT)
-        status = process.wait(timeout=60)
+        status = _interrupted(process) if is_interrupted else process.wait(timeout=60)
     os.close(ours)
     return status, shown.decode()
 

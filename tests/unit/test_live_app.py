@@ -421,7 +421,7 @@ def test_an_object_that_nobody_understands_is_left_out_alone() -> None:
     async def question(scene: Scene) -> None:
         scene.load(build.queue("default"), build.node("n0"), build.gang("train", tasks=2, cpu=1))
         async with scene.running():
-            for version in ("90001", "90002"):
+            for version in ("1", "2"):
                 meta = {"namespace": "default", "name": "odd", "uid": "odd", "resourceVersion": version}
                 scene.live.mirror.put(POD, {"apiVersion": "v1", "kind": "Pod", "metadata": meta})
             await until(lambda: all(scene.nodes_of_pods().values()))

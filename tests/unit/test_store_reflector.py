@@ -3,6 +3,9 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from math import inf
+from typing import Any
+
+import pytest
 
 from phalanx.errors import Gone
 from phalanx.model.kinds import POD, Kind
@@ -167,25 +170,54 @@ def test_a_server_that_has_passed_our_version_by_then_is_seen_through_by_the_nex
     play(story)
 
 
-def test_what_we_know_from_our_own_writes_is_void_when_another_kind_was_set_back() -> None:
+def _undone(scene: Scene) -> dict[str, Any]:
+    """Return the pod as the answer to a write of ours would show it, of a version that the server has not come to."""
+    known = scene.mirror.find(POD, "default", "train")
+    assert known is not None
+    return {**known, "metadata": {**known["metadata"], "resourceVersion": "900", "labels": {"x": "y"}}}
+
+
+def _answer_under_way(scene: Scene, patch: pytest.MonkeyPatch, answer: dict[str, Any]) -> None:
+    """Let the answer to a write come while the next list is under way."""
+    client = scene.reflector._client
+    lists = client.list
+
+    async def overtaken(*args: Any, **more: Any) -> Any:  # Any: passed on
+        listing = await lists(*args, **more)
+        scene.mirror.put(POD, answer)
+        return listing
+
+    patch.setattr(client, "list", overtaken)
+
+
+def test_what_we_know_from_our_own_writes_is_void_when_another_kind_was_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
     async def story(scene: Scene) -> None:
         scene.store.create(pod("train"))
         await asyncio.sleep(1.0)
-        known = scene.mirror.find(POD, "default", "train")
-        assert known is not None
-        undone = {**known, "metadata": {**known["metadata"], "resourceVersion": "900", "labels": {"x": "y"}}}
-        scene.mirror.put(POD, undone)
-        scene.reflector.refresh(asyncio.get_running_loop().time())
-        await asyncio.sleep(1.0)
+        known, undone = scene.mirror.find(POD, "default", "train"), _undone(scene)
+        with monkeypatch.context() as patch:
+            _answer_under_way(scene, patch, undone)
+            scene.reflector.refresh(asyncio.get_running_loop().time())
+            await asyncio.sleep(1.0)
         assert scene.mirror.find(POD, "default", "train") == undone, "an answer may overtake a list"
         scene.reflector.distrust()
         await asyncio.sleep(1.0)
         assert scene.mirror.find(POD, "default", "train") == known
         assert scene.set_back == []
-        scene.mirror.put(POD, undone)
+
+    play(story)
+
+
+def test_a_list_that_is_older_than_what_an_answer_showed_before_it_was_requested_shows_a_restore() -> None:
+    async def story(scene: Scene) -> None:
+        scene.store.create(pod("train"))
+        await asyncio.sleep(1.0)
+        known = scene.mirror.find(POD, "default", "train")
+        scene.mirror.put(POD, _undone(scene))
         scene.reflector.refresh(asyncio.get_running_loop().time())
         await asyncio.sleep(1.0)
-        assert scene.mirror.find(POD, "default", "train") == undone, "the next list is like any other"
+        assert scene.mirror.find(POD, "default", "train") == known
+        assert len(scene.set_back) == 1
 
     play(story)
 

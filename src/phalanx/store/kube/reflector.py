@@ -188,7 +188,8 @@ class Reflector:
 
     async def _list(self) -> None:
         begun = asyncio.get_running_loop().time()  # not after the answer: a list need not show what happened while it was under way
-        self._newest = max(self._newest, self._mirror.newest(self.kind))  # also what answers to our own writes have shown
+        if not self._is_distrusted:  # answers to our own writes count too
+            self._newest = max(self._newest, self._mirror.newest(self.kind))
         listing = await self._client.list(self.kind, self._namespace, fields=self._fields)
         begun = begun if listing.begun is None else min(begun, listing.begun)
         self._mirror.hidden.discard(self.kind)
