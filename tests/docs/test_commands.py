@@ -74,6 +74,9 @@ NOT_RUN = {
     "phalanx run --config serving.yaml --scheduler-name serving --lease-name phalanx-serving "
     "--controllers -volcano-job": "needs a cluster",
     "phalanx run --lease-duration 6": "needs a cluster",
+    "phalanx run --record /var/lib/phalanx/recording": "needs a cluster",
+    "phalanx record recording --context my-cluster --for 24h": "needs a cluster",
+    "phalanx explain research/whisper --log recording --at 03:12": "needs a recording of a cluster",
     "phalanx eta research/whisper --context staging": "needs a cluster",
     "phalanx simulate --workload philly:traces/philly,nodes=100": "needs a trace",
     "phalanx schedule --context my-cluster": "needs a cluster",

@@ -18,8 +18,8 @@ from tests.support.recordings import all_entries, assert_same, recorded, replaye
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = (
     "deadlock", "coscheduling", "koordinator-gang-group", "kueue-pod-group", "native-podgroup", "scheduling-gates",
-    "volcano-job-restart", "yunikorn", "kai-binder-rollback", "kai-shared-gpu", "kai-fair-share", "preempt", "reclaim", "stale-gang",
-    "topology-hard", "unbound-volume",
+    "volcano-job-restart", "yunikorn", "kai-binder-rollback", "kai-shared-gpu", "kai-fair-share", "preempt", "reclaim",
+    "stale-gang", "topology-hard", "unbound-volume",
 )  # fmt: skip
 WORK = ["--workload", "generated:jobs=40,nodes=4,days=1,load=1.2", "--seed", "3"]
 

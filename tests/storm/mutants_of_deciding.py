@@ -18,6 +18,7 @@ from phalanx.placement import Mask
 from phalanx.plugins import predicates
 from phalanx.plugins.capacity import plugin as capacity
 from phalanx.plugins.gang import GangPlugin
+from phalanx.scheduling import sessions
 from phalanx.state.node_books import NodeBooks
 from phalanx.state.node_table import NodeTable
 from phalanx.state.staleness import lacks
@@ -93,3 +94,9 @@ def _heal_removed(patch: pytest.MonkeyPatch) -> None:
 def _heal_kills(patch: pytest.MonkeyPatch) -> None:
     """A gang is measured by what its group needs now: an owner that scales it up has it killed."""
     patch.setattr(heal, "stale_parts", lacks)
+
+
+@planted("evictions without those who come first", breaks="evicted in vain", is_rare=True)
+def _evictions_without_the_rest(patch: pytest.MonkeyPatch) -> None:
+    """Gangs that are left out of sessions are left out of those too that evict somebody."""
+    patch.setattr(sessions, "is_for_all", lambda parts: False)

@@ -78,7 +78,7 @@ def test_options_that_commands_share_have_the_same_help(name: str) -> None:
     schedule, found = helps("schedule"), helps(name)
     shared = found.keys() & schedule.keys() - own
     cluster = {"--server", "--kubeconfig", "--context", "--request-timeout"}
-    assert shared == {*cluster, "--config", "--profile", "--scheduler-name", "--now", "--output"}
+    assert shared == {*cluster, "--config", "--profile", "--scheduler-name", "--now", "--log", "--at", "--output"}
     assert {option: found[option] for option in shared} == {option: schedule[option] for option in shared}
     assert found["--timeout"][0] == "DURATION"
 

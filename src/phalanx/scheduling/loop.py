@@ -84,7 +84,7 @@ class SessionLoop:
         longest_rest: float | None = None,
     ) -> None:  # fmt: skip
         """`report` is called with sessions that failed; see `Scope` for `longest_rest`."""
-        self._port, self._cache, self.profile, self.pace, self._report = port, cache, profile, pace, report
+        self._port, self._cache, self.profile, self._pace, self._report = port, cache, profile, pace, report
         self._clock, self.scope = port.clock, Scope(pace.wakes_all, pace.arrival, pace.isolates, longest_rest)
         self.sessions = Sessions(cache, port.view, self.scope)
         self.binding = Binding(port, cache, wake=self._wake_later)
@@ -127,6 +127,11 @@ class SessionLoop:
 
     # --- when --------------------------------------------------------------------------------------------------------
 
+    @property
+    def pace(self) -> Pace:
+        """How often sessions are held."""
+        return self._pace
+
     def start(self) -> None:
         """Hold sessions from now on, after the first change; another process may have written statuses and conditions before."""
         self._statuses.forget()
@@ -149,7 +154,7 @@ class SessionLoop:
     def wake(self, urgency: Urgency) -> None:
         """Hold a session soon, or a while later."""
         if urgency is not Urgency.NEVER:
-            self._plan(self._clock.elapsed + (self.pace.later if urgency is Urgency.LATER else 0.0))
+            self._plan(self._clock.elapsed + (self._pace.later if urgency is Urgency.LATER else 0.0))
 
     def _wake_later(self) -> None:
         self.wake(Urgency.LATER)
@@ -167,26 +172,26 @@ class SessionLoop:
 
     def _hold(self) -> None:
         begun, self._due, self._timer = self._clock.elapsed, NEVER, None
-        self._earliest = begun + self.pace.gap
-        if not self.pace.rests:
-            self._plan(begun + self.pace.heartbeat)
+        self._earliest = begun + self._pace.gap
+        if not self._pace.rests:
+            self._plan(begun + self._pace.heartbeat)
         if not self.may_decide() or self._is_idle():
             return
         self.count += 1
         try:
             self._decide(begun)
         except Exception as problem:  # the scheduler stays up, whatever one session ran into
-            if not self.pace.is_resilient:
+            if not self._pace.is_resilient:
                 raise
             self._note_failure(problem)
         else:
             self.failures.clear()
         ended = self._clock.elapsed
-        self._postpone(ended + max(self.pace.gap, ended - begun) if ended > begun else self._earliest)
+        self._postpone(ended + max(self._pace.gap, ended - begun) if ended > begun else self._earliest)
 
     def _is_idle(self) -> bool:
         """Tell whether no gang could be in the session, where that is known without a snapshot."""
-        is_known = self.pace.rests and self.sessions.unschedulable is not None and not self.profile.policy.moves_running
+        is_known = self._pace.rests and self.sessions.unschedulable is not None and not self.profile.policy.moves_running
         return is_known and not self._cache.cluster.state.has_active()
 
     def _postpone(self, earliest: float) -> None:
@@ -199,7 +204,8 @@ class SessionLoop:
 
     def _note_failure(self, problem: Exception) -> None:
         self._report(f"session {self.count} failed, please report it: {type(problem).__name__}: {problem}")
-        self._plan(self._clock.elapsed + self.pace.after_fault)
+        self._plan(self._clock.elapsed + self._pace.after_fault)
+        self._ask_all()  # it may have been asked in the session that failed, which nobody remembers
         for listener in self.failed if self.failures.note(problem) else ():
             listener(problem)
         if (reason := self.failures.check()) is not None:
@@ -207,7 +213,7 @@ class SessionLoop:
 
     def _failed_in_part(self, problem: Exception) -> None:
         """Go on with the rest of a session, where one gang or one listener failed."""
-        if not self.pace.isolates:
+        if not self._pace.isolates:
             raise problem
         if self.failures.is_new(problem):
             self._report(f"part of session {self.count} failed, please report it: {type(problem).__name__}: {problem}")
@@ -242,7 +248,7 @@ class SessionLoop:
             watcher(self._clock.elapsed - begun, taken[-1] - begun, times)
         self._warn_of_length(self._clock.elapsed - begun, times)
         if any(session.changing):
-            self._plan(self._clock.elapsed + self.pace.arrival)
+            self._plan(self._clock.elapsed + self._pace.arrival)
         again = session.parts[0].decisions.again
         if again is not None and self.sessions.leaves_out(
             self.profile
@@ -253,7 +259,7 @@ class SessionLoop:
     def _asks_all(self, now: float) -> bool:
         """Tell whether the next session looks at gangs too that were left out so far."""
         terms = (self._cache.terms, self.profile.policy)
-        is_due = self.pace.wakes_all and (terms != self._terms or now >= self._ask_all_at)
+        is_due = self._pace.wakes_all and (terms != self._terms or now >= self._ask_all_at)
         self._terms, self._ask_all_at = terms, NEVER
         return is_due
 
@@ -329,7 +335,7 @@ class SessionLoop:
             self._port.send(status, partial(self._status_answered, status), effort=Effort.JOINED)
         if use is not BinderUse.NOBODY:
             self._requester.start(request_writes(snapshot, decisions, prepared))
-        if self.pace.writes_pod_conditions:
+        if self._pace.writes_pod_conditions:
             conditions = self._conditions.setdefault(part.shard, PodConditions(self._port.view, self._failed_in_part))
             for uid, condition in conditions.writes(snapshot, decisions):
                 answered = partial(self._condition_answered, conditions, uid)
@@ -345,7 +351,7 @@ class SessionLoop:
 
     def _plan_write(self, due: float | None, now: float) -> None:
         """Hold a session when something may be written that was held back."""
-        if due is not None and not self.pace.rests:
+        if due is not None and not self._pace.rests:
             self._plan(self._clock.elapsed + due - now)
 
     def _status_answered(self, write: Patch | RecordEvent, problem: ClusterError | None) -> None:
@@ -383,11 +389,11 @@ class SessionLoop:
         elapsed, now = self._clock.elapsed, snapshot.now
         for decisions in (part.decisions for part in parts):
             if decisions.again is not None:
-                self._plan(elapsed + max(decisions.again - now, self.pace.gap))
-            if self.pace.rests and not self._is_awaited(snapshot, decisions):
+                self._plan(elapsed + max(decisions.again - now, self._pace.gap))
+            if self._pace.rests and not self._is_awaited(snapshot, decisions):
                 self._plan_retry(now)
             else:
-                self._plan(elapsed + min(self.pace.heartbeat, shortest_wait(decisions), self._next_question(now)))
+                self._plan(elapsed + min(self._pace.heartbeat, shortest_wait(decisions), self._next_question(now)))
 
     def _is_awaited(self, snapshot: Snapshot, decisions: Decisions) -> bool:
         """Tell whether somebody waits, or runs and may have to go elsewhere as time passes."""
@@ -400,12 +406,12 @@ class SessionLoop:
         """Return after how many seconds a gang that is left out wants to be asked again."""
         resting = self.sessions.unschedulable
         moment = resting.next_time() if resting is not None and self.sessions.leaves_out(self.profile) else None
-        return NEVER if moment is None else max(moment - now, self.pace.later)
+        return NEVER if moment is None else max(moment - now, self._pace.later)
 
     def _plan_retry(self, now: float) -> None:
         moment = self.sessions.unschedulable.next_time() if self.sessions.unschedulable is not None else None
         if moment is not None:
-            self._plan(self._clock.elapsed + max(moment - now, self.pace.heartbeat))
+            self._plan(self._clock.elapsed + max(moment - now, self._pace.heartbeat))
 
 
 def _is_waiting(outcome: Outcome) -> bool:

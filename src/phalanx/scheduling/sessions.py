@@ -5,8 +5,9 @@ for, pods that came and went a moment ago. All of that is here, and time comes i
 the same order gets the same decisions: the loop of a running scheduler does, and so does a replay of what it recorded.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from phalanx.controllers.controller import View
 from phalanx.dialects.gates import GangGates
@@ -61,6 +62,14 @@ class Remembered:
     """A plugin holds gangs to their minima; None before the first session."""
 
 
+def is_for_all(parts: Sequence[ShardDecisions]) -> bool:
+    """Tell whether a session has to look at everybody: for whoever it evicts, a gang that was left out may come first.
+
+    That gang would get the room in the next session, and the other one would have evicted in vain.
+    """
+    return any(part.decisions.evictions for part in parts)
+
+
 class Sessions:
     """Holds sessions on a cache."""
 
@@ -96,7 +105,10 @@ class Sessions:
         whole = self._cache.snapshot(now)
         snapshot = self._without_unschedulable(profile, whole, asks_all=asks_all)
         begun()
-        parts = decide(snapshot, profile, trace_level=trace_level, traced_gangs=traced_gangs, run=self._decider.decide)
+        run = partial(decide, profile=profile, trace_level=trace_level, traced_gangs=traced_gangs, run=self._decider.decide)
+        parts = run(snapshot)
+        if snapshot is not whole and is_for_all(parts):
+            snapshot, parts = whole, run(whole)
         changing = [self._take_out(profile, part) for part in parts]
         if self.unschedulable is not None and self.leaves_out(profile):
             self.unschedulable.note(snapshot, parts[0].decisions)
