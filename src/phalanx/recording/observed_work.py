@@ -247,12 +247,11 @@ class ObservedWork:
 
     def _put_pod(self, pod: Document, *, was_releasing: bool) -> None:
         self.delays.put(pod, self.cluster.now)
-        gang = self._gang_of(object_key(pod))
-        if gang is None:
+        life = self._life_of_pod(pod)
+        if life is None:
             self._put_loose(pod)
             return
-        self._dirty[gang] = None
-        life = self._life_of_pod(pod, gang)
+        self._dirty[life.key] = None
         seat, vacant = life.seat_of(pod, self.cluster.now)
         seen = self.loose.pop(seat.uid, None)
         if seen is not None:
@@ -266,13 +265,16 @@ class ObservedWork:
         task = state.task(TaskKey(pod))
         return task.gang if task is not None and task.gang is not None and state.gang(task.gang) is not None else None
 
-    def _life_of_pod(self, pod: Document, gang: GangKey) -> GangLife:
-        """Return the life of a pod's gang: that of the pod, if it is known already."""
-        known, uid = self._life_by_pod.get(object_key(pod)), pod["metadata"].get("uid", "")
-        if known is None or known.key != gang or not any(seat.uid == uid for seat in known.seats):
-            known = self._life(gang)
-            self._life_by_pod[object_key(pod)] = known
-        return known
+    def _life_of_pod(self, pod: Document) -> GangLife | None:
+        """Return the life of a pod's gang; a pod whose group went before it stays in its gang."""
+        key, uid = object_key(pod), pod["metadata"].get("uid", "")
+        gang, known = self._gang_of(key), self._life_by_pod.get(key)
+        if known is not None and gang in (None, known.key) and any(seat.uid == uid for seat in known.seats):
+            return known
+        if gang is None:
+            return None
+        self._life_by_pod[key] = self._life(gang)
+        return self._life_by_pod[key]
 
     def _set_stand(self, life: GangLife, seat: Seat, pod: Document, *, was_releasing: bool) -> None:
         now, phase, node = self.cluster.now, (pod.get("status") or {}).get("phase"), pod["spec"].get("nodeName", "")
