@@ -16,10 +16,11 @@ Examples:
 
 \b
 Exit status:
-  0  every decision is the same as it was then; with --to, --config and --profile: done
-  1  failed: there is no recording, or nothing of it can be read
-  2  invalid usage
-  3  some decision is another one
+  0    every decision is the same as it was then; with --to, --config and --profile: done
+  1    failed: there is no recording, or nothing of it can be read
+  2    invalid usage
+  3    some decision is another one
+  130  interrupted by Ctrl-C during the simulations of --config and --profile
 """
 
 DIFFERS, INTERRUPTED = 3, 130

@@ -205,7 +205,7 @@ class ObservedWork:
 
     def _remove(self, entry: entries.Gone) -> None:
         kind = kind_of({"apiVersion": entry.api_version, "kind": entry.kind})
-        key = f"{entry.namespace}/{entry.name}" if kind.is_namespaced else entry.name
+        key = object_key({"metadata": {"namespace": entry.namespace, "name": entry.name}})
         if kind is POD:
             self._remove_pod(key)
         elif kind is NODE:
