@@ -2,10 +2,13 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import pytest
 
 from phalanx.model.kinds import NODE, POD, QUEUE
+from phalanx.scheduling.sessions import HeldSession, Sessions
 from phalanx.session.decision import Decisions
 from phalanx.state.snapshot import Snapshot
 from phalanx.testing import build
@@ -91,6 +94,41 @@ def test_a_condition_that_somebody_overwrites_is_written_again() -> None:
         scene.store.patch(POD, "default", "large-0", {"status": {"conditions": []}}, is_status=True)
         assert conditions(scene, "large-0") != said
         await until(lambda: conditions(scene, "large-0") == said, seconds=5.0)
+        await scene.end()
+
+    play(story)
+
+
+def _is_bound(scene: Scene, gang: str) -> bool:
+    return scene.bound(gang) == 1
+
+
+def test_a_time_at_which_all_are_to_be_asked_outlives_sessions_that_know_nothing_of_it() -> None:
+    async def story() -> None:
+        scene = Scene()
+        seen = await with_backlog(scene)
+        await until(lambda: any("default/large" in looked_at for looked_at in seen), seconds=60.0)  # it rests for half a minute now
+        loop, begun = scene.live.loop, len(seen)
+        due = scene.live.clock.now + 10.0
+        note_time, was_noted = Sessions.hold, list[bool]()
+
+        def hold(self: Sessions, *args: Any, **more: Any) -> HeldSession:
+            session = note_time(self, *args, **more)
+            if not was_noted:  # somebody who is left out from now on depends on that time
+                was_noted.append(True)
+                session.parts[0].decisions.look_again(due)
+            return session
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Sessions, "hold", hold)
+            for number in range(4):
+                scene.load(build.gang(f"tiny-{number}", tasks=1, memory="1Mi"))
+                await until(partial(_is_bound, scene, f"tiny-{number}"))
+                await asyncio.sleep(1.0)
+            assert loop.count > 3
+            assert all("default/large" not in looked_at for looked_at in seen[begun:])
+            await asyncio.sleep(due + 0.5 - scene.live.clock.now)
+        assert any("default/large" in looked_at for looked_at in seen[begun:])
         await scene.end()
 
     play(story)

@@ -253,14 +253,14 @@ class SessionLoop:
         if again is not None and self.sessions.leaves_out(
             self.profile
         ):  # something depends on time, and nobody says for which gang
-            self._ask_all_at = again
+            self._ask_all_at = min(self._ask_all_at, again)
         return session
 
     def _asks_all(self, now: float) -> bool:
         """Tell whether the next session looks at gangs too that were left out so far."""
         terms = (self._cache.terms, self.profile.policy)
         is_due = self._pace.wakes_all and (terms != self._terms or now >= self._ask_all_at)
-        self._terms, self._ask_all_at = terms, NEVER
+        self._terms, self._ask_all_at = terms, NEVER if is_due else self._ask_all_at
         return is_due
 
     def _ask_all(self) -> None:
@@ -394,6 +394,8 @@ class SessionLoop:
                 self._plan_retry(now)
             else:
                 self._plan(elapsed + min(self._pace.heartbeat, shortest_wait(decisions), self._next_question(now)))
+        if self._pace.wakes_all and self._ask_all_at < NEVER:  # a session in between may know nothing of it
+            self._plan(elapsed + max(self._ask_all_at - now, self._pace.gap))
 
     def _is_awaited(self, snapshot: Snapshot, decisions: Decisions) -> bool:
         """Tell whether somebody waits, or runs and may have to go elsewhere as time passes."""
