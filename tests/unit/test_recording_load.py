@@ -9,8 +9,9 @@ import yaml
 
 from phalanx.config.policies import policy_of_profile
 from phalanx.model.kinds import GROUP_BY_DIALECT, NODE, POD, QUEUE, kind_of
+from phalanx.model.task import GangKey
 from phalanx.model.work_annotations import ARRIVES, DURATION
-from phalanx.recording.gang_lives import Ending
+from phalanx.recording.gang_lives import Ending, GangLife, Stand
 from phalanx.recording.load import Load, load_of
 from phalanx.recording.observed_work import ObservedWork
 from phalanx.recording.reading import Recording
@@ -214,3 +215,15 @@ def test_what_a_load_cannot_say_is_counted(tmp_path: Path) -> None:
         "1 object gone later, but not in the load: 1 PriorityClass",
         "labels, taints or resources changed, and are in the load as they were first: node-1",
     ]
+
+
+def test_a_pod_that_leaves_while_another_has_its_seat_is_no_further_member() -> None:
+    life = GangLife(GangKey("default/train"), 1, 0.0)
+    old, new = ({"metadata": {"name": name, "uid": name}, "spec": {}} for name in ("old", "new"))
+    seat, vacant = life.seat_of(old, 0.0)
+    seat.running = 1.0
+    seat.set_stand(Stand.LEAVING, 10.0)
+    assert vacant is None
+    assert life.seat_of(new, 12.0) == (seat, 0.0)
+    assert life.seat_of(old, 13.0) == (seat, None)
+    assert (seat.uid, len(life.seats), life.displaced) == ("new", 1, 1)

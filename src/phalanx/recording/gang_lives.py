@@ -85,6 +85,8 @@ class GangLife:
     groups: dict[tuple[str, str], Document] = field(default_factory=dict)
     """Its group objects as they were before it started."""
     seats: list[Seat] = field(default_factory=list)
+    seat_by_uid: dict[str, Seat] = field(default_factory=dict)
+    """Of every pod that has or had one."""
     spans: list[tuple[float, float | None]] = field(default_factory=list)
     """When it was whole, from and to."""
     evicted: int = 0
@@ -162,12 +164,12 @@ class GangLife:
     def seat_of(self, pod: Document, now: float) -> tuple[Seat, float | None]:
         """Return the seat of a pod, a new one if need be; and how long the seat was vacant, if the pod took it over."""
         uid, key = pod["metadata"].get("uid", ""), object_key(pod)
-        for seat in reversed(self.seats):
-            if seat.uid == uid:
-                return seat, None
+        if uid in self.seat_by_uid:
+            return self.seat_by_uid[uid], None
         vacant = min((seat for seat in self.seats if seat.is_vacant), key=lambda seat: _distance(seat, key, pod), default=None)
         if vacant is None:
             self.seats.append(Seat(pod, now, uid, key, since=now))
+            self.seat_by_uid[uid] = self.seats[-1]
             return self.seats[-1], None
         for_seconds = now - vacant.since if vacant.stand is not Stand.LEAVING else 0.0
         if vacant.stand is Stand.FAILED:
@@ -176,6 +178,7 @@ class GangLife:
             self.displaced += 1
         vacant.uid, vacant.key, vacant.running, vacant.ended = uid, key, None, None
         vacant.set_stand(Stand.THERE, now)
+        self.seat_by_uid[uid] = vacant
         return vacant, for_seconds
 
     def look(self, state: ClusterState, now: float) -> None:

@@ -227,7 +227,7 @@ class ObservedWork:
         life = last if last is not None and (is_same or not last.is_closed) else self._life(key)
         life.put_group(group)
         self._dirty[key] = None
-        self._has_new_group = True
+        self._has_new_group = self._has_new_group or not is_same
 
     def _remove_group(self, api_version: str, name: str, dialect: str) -> None:
         key = self._gang_of_group(name, dialect)
@@ -253,6 +253,8 @@ class ObservedWork:
             return
         self._dirty[life.key] = None
         seat, vacant = life.seat_of(pod, self.cluster.now)
+        if seat.uid != pod["metadata"].get("uid", ""):
+            return  # on its way out, and another one has its seat already
         seen = self.loose.pop(seat.uid, None)
         if seen is not None:
             seat.arrived = min(seat.arrived, seen.arrived)
@@ -269,7 +271,7 @@ class ObservedWork:
         """Return the life of a pod's gang; a pod whose group went before it stays in its gang."""
         key, uid = object_key(pod), pod["metadata"].get("uid", "")
         gang, known = self._gang_of(key), self._life_by_pod.get(key)
-        if known is not None and gang in (None, known.key) and any(seat.uid == uid for seat in known.seats):
+        if known is not None and gang in (None, known.key) and uid in known.seat_by_uid:
             return known
         if gang is None:
             return None
@@ -297,8 +299,8 @@ class ObservedWork:
             seen = self.loose[uid]
             seen.is_gone, seen.ended = True, seen.ended or self.cluster.now
         life, task = self._life_by_pod.get(key), state.task(TaskKey(key))
-        seat = next((seat for seat in life.seats if seat.uid == uid), None) if life is not None else None
-        if life is None or seat is None:
+        seat = life.seat_by_uid.get(uid) if life is not None else None
+        if life is None or seat is None or seat.uid != uid:
             return
         if seat.stand is Stand.THERE and task is not None and task.node and task.status is not Status.RELEASING:
             self.nodes.lost_pod(task.node, self.cluster.now)
