@@ -199,6 +199,13 @@ def test_pods_that_fail_fail_again(tmp_path: Path) -> None:
     assert _played(load, 2000).recorder.gangs[work.lives.lives[0].key].finished == worlds.record(world, "train").finished
 
 
+def test_binds_that_failed_are_counted(tmp_path: Path) -> None:
+    world = _world()
+    world.faults.refuse_binds("node-0", 1)
+    _, load = _loaded(tmp_path, world, 600, (0, _submit(world, worlds.gang("train", tasks=2, duration="1m", gpus=2))))
+    assert load.notes[-1] == "1 bind failed in the recording, but not in the load"
+
+
 def test_what_a_load_cannot_say_is_counted(tmp_path: Path) -> None:
     world = _world()
     foreign = build.pod("foreign", cpu="1")

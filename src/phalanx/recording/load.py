@@ -246,6 +246,7 @@ class _Loading:
         self._tell(lost["alone"], "pod", "without a gang, and with an end that the load has only where a controller makes groups")
         self._tell(lost["foreign"], "pod", "left out: placed by another scheduler during the recording")
         self._tell(lost["ended"], "pod", "without a gang left out: ended before being seen")
+        self._tell(work.refused, "bind", "failed in the recording, but not in the load")
         self._tell_objects((seen for seen in work.others.values() if seen.has_changed), "changed, and in the load as at first")
         self._tell_objects((seen for seen in work.others.values() if seen.is_gone), "gone later, but not in the load")
         if work.nodes.changed:

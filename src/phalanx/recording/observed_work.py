@@ -16,7 +16,7 @@ from phalanx.recording.gang_lives import GangLife, GangLives, Seat, Stand
 from phalanx.recording.node_history import NodeHistory
 from phalanx.recording.replay import RecordedCluster
 
-EVICTED = ("evicted", "rolled-back")
+EVICTED, REFUSED = ("evicted", "rolled-back"), "refused"
 BIND_REQUEST = "BindRequest"
 BY_OTHERS = "record"
 """The command whose recordings hold no sessions of ours."""
@@ -98,6 +98,9 @@ class ObservedWork:
         self.begun, self.ended = 0.0, 0.0
         self.sessions = self.dropped = self.gaps = 0
         self.has_binder = False
+        self._failed_requests: set[str] = set()
+        self.refused = 0
+        """Binds that failed."""
         self._is_beginning, self._is_checkpoint = True, False
         self._dirty: dict[GangKey, None] = {}
         self._life_by_pod: dict[str, GangLife] = {}
@@ -182,6 +185,7 @@ class ObservedWork:
         life = self._life_by_pod.get(entry.pod)
         if life is not None and entry.what in EVICTED:
             life.evicted += 1
+        self.refused += entry.what == REFUSED
 
     # --- objects -----------------------------------------------------------------------------------------------------
 
@@ -198,10 +202,18 @@ class ObservedWork:
             self._put_group(document, DIALECT_BY_GROUP[(kind.group, kind.kind)])
         elif kind.kind == BIND_REQUEST:
             self.has_binder = True
+            self._put_request(document)
         else:
             place = (kind, object_key(document))
             seen = self.others.setdefault(place, SeenObject(document, self.cluster.now, self._is_beginning))
             seen.last, seen.is_gone = document, False
+
+    def _put_request(self, request: Document) -> None:
+        """Count a bind request that failed, once."""
+        uid = request["metadata"].get("uid", "")
+        if (request.get("status") or {}).get("phase") == "Failed" and uid not in self._failed_requests:
+            self._failed_requests.add(uid)
+            self.refused += 1
 
     def _remove(self, entry: entries.Gone) -> None:
         kind = kind_of({"apiVersion": entry.api_version, "kind": entry.kind})
