@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from phalanx.cli import main
 from phalanx.config.policies import policy_of_profile
+from phalanx.recording import log_writer
 from phalanx.recording.entries import Decided, Header
 from phalanx.recording.segments import SegmentReader, SegmentWriter, segment_paths
 from tests.support import sim_worlds as worlds
@@ -62,7 +63,8 @@ def test_examples_with_controllers_are_decided_again_as_they_were(example: str, 
     assert "every decision is the same" in result.stdout
 
 
-def test_every_checkpoint_is_a_beginning(tmp_path: Path) -> None:
+def test_every_checkpoint_is_a_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_writer, "BETWEEN_BLOCKS_SECONDS", 0.01)  # segments are full soon
     world = worlds.world(nodes=4, gpus=2, is_served=True, policy=policy_of_profile("phalanx"))
     with recorded(world, tmp_path):
         for number in range(30):

@@ -82,8 +82,8 @@ WRONG = [
     ("nodes:\n- {at: 5m, node: a, event: dies}", 4,
      "nodes[0].event: 'dies' is unknown; write one of die, return, drain, cordon, uncordon, leave, join"),
     ("seed: 1\ndurationz: []", 4, "durationz: unknown; did you mean 'durations'?"),
-    ("weather: rain", 3, "weather: unknown; write one of apiVersion, kind, metadata, until, seed, period, delays, restart,"
-     " keepsProgress, binder, durations, arrivals, failures, nodes, controllers, expect"),
+    ("weather: rain", 3, "weather: unknown; write one of apiVersion, kind, metadata, until, seed, period, heartbeat,"
+     " settling, longestRest, delays, restart, keepsProgress, binder, durations, arrivals, failures, nodes, controllers, expect"),
     ("controllers: {hyperNodeLevels: [a, a]}", 3,
      "controllers.hyperNodeLevels: a label is given twice; write each once, from narrow to wide"),
     ("controllers: {levels: [a]}", 3, "controllers.levels: unknown; write one of schedulers, hyperNodeLevels"),

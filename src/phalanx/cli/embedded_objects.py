@@ -1,6 +1,6 @@
 """Objects for an embedded cluster: those of manifests whose kind it serves."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +8,8 @@ from phalanx.cli.output import note, warning
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import ClusterError
 from phalanx.model.kinds import kind_of
-from phalanx.store.input_files import take_in
+from phalanx.store.completion import ManifestObjects
+from phalanx.store.input_files import Intake, take_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,20 @@ class Served:
 
 def served_objects(paths: Iterable[str]) -> Served:
     """Return the objects at the paths; a note says which are left out because nobody serves them."""
-    intake, found = take_in(paths), []
+    return _served(take_in(paths))
+
+
+def served_documents(documents: Sequence[dict[str, Any]], place: str) -> Served:
+    """Return objects that stand nowhere but in memory, as if they had been read at a place."""
+    intake = Intake(ObjectCluster(), ManifestObjects(documents))
+    for document in documents:
+        intake.enter(place, document)
+    intake.refuse_problems()
+    return _served(intake)
+
+
+def _served(intake: Intake) -> Served:
+    found = []
     for (place, _), document in zip(intake.documents, intake.complete, strict=True):
         try:
             kind = kind_of(document)

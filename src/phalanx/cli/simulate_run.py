@@ -82,10 +82,10 @@ def simulate(asked: SimulateOptions) -> SimulationOutcome:
     outcome, pace = SimulationOutcome(), PlaybackPace(asked.factor, shows=asked.verbosity is None)
     with pace.listening():
         for name, policy in policies:
-            world = _world(given, name, policy)
+            world = world_of(given, name, policy)
             trace = SimulationTrace(asked, name, world)
-            with _recorded(asked, world), _told(world, name, is_traced=asked.verbosity == LEVELS[-1]):
-                shown = _simulated(given, name, world, pace)
+            with _recorded(asked, world), told(world, name, is_traced=asked.verbosity == LEVELS[-1]):
+                shown = simulated(given, name, world, pace)
             outcome.shown.append(replace(shown, result=trace.in_answer(dict(shown.result))))
             outcome.is_interrupted = pace.is_over
             if pace.is_over:
@@ -182,7 +182,8 @@ def _policies(asked: SimulateOptions) -> Iterator[tuple[str, Policy]]:
 # --- one simulation ------------------------------------------------------------------------------------------------------
 
 
-def _simulated(given: SimulationInput, name: str, world: World, pace: "PlaybackPace") -> ShownSimulation:
+def simulated(given: SimulationInput, name: str, world: World, pace: "PlaybackPace") -> ShownSimulation:
+    """Let a world live to its end, and return what came out."""
     ending = play(world, given.until, pace.begin(world, name, given.until))
     pace.finish()
     for text in dict.fromkeys(world.problems):
@@ -192,7 +193,7 @@ def _simulated(given: SimulationInput, name: str, world: World, pace: "PlaybackP
 
 
 @contextmanager
-def _told(world: World, name: str, *, is_traced: bool) -> Iterator[None]:
+def told(world: World, name: str, *, is_traced: bool) -> Iterator[None]:
     """Make a sentence of a fault for which no gang is to blame; how it came about is shown to those who want all details."""
     try:
         yield
@@ -207,7 +208,8 @@ def _told(world: World, name: str, *, is_traced: bool) -> Iterator[None]:
         raise SimulationFault(f"{name}: the simulation failed at {moment}, please report it: {fault}{hint}") from problem
 
 
-def _world(given: SimulationInput, name: str, policy: Policy) -> World:
+def world_of(given: SimulationInput, name: str, policy: Policy) -> World:
+    """Return a world in which a policy decides, before anything happens."""
     profile = connected(policy)
     if given.workload is None:
         world = _served_world(given, name, profile, given.scenario.settings)

@@ -8,5 +8,8 @@ to the same code gets the same decisions, and can stop, ask and try something el
     entries.py          what is written, and
     segments.py         how: segments of checksummed, compressed blocks
     replay.py           feeds a recording to sessions again and compares what they decide
+    observed_work.py    follows the gangs, pods and nodes of a recording, with gang_lives.py and node_history.py
+    load.py             makes a load for simulations of them
+    other_outcome.py    sets what was recorded beside two simulations of that load
     moment.py           the objects of a cluster as they were at a moment of a recording
 """

@@ -31,6 +31,8 @@ class Header(Entry, tag="H", frozen=True):
     schedulers: list[str]
     scope: dict[str, Any]  # Any: the fields of Scope
     config: "Config"
+    pace: dict[str, float] = {}
+    """How often sessions are held: `gap`, `later` and `heartbeat` in seconds; empty where none are."""
 
 
 class Config(Entry, tag="C", frozen=True):

@@ -46,6 +46,7 @@ class Recorder:
         self._process = uuid4().hex
         self._segment = 0
         self._remembered: Callable[[float], Remembered] = lambda now: Remembered()
+        self._pace: dict[str, float] = {}
         self._records = DecisionRecords()
         self._last = 0.0
         what.cache.journal = self
@@ -53,6 +54,7 @@ class Recorder:
     def follow(self, loop: SessionLoop) -> None:
         """Record the sessions of a loop too, and what becomes of them."""
         self._scope, self._remembered = loop.scope, loop.sessions.remembered
+        self._pace = {"gap": loop.pace.gap, "later": loop.pace.later, "heartbeat": loop.pace.heartbeat}
         loop.held.append(self._held)
         loop.binding.bound.append(self._bound)
         loop.binding.refused.append(self._refused)
@@ -91,7 +93,7 @@ class Recorder:
         schedulers = sorted(self._what.cache.cluster.schedulers)
         return entries.Header(
             entries.FORMAT, __version__, self._process, self._what.source, self._segment, now, schedulers, asdict(self._scope),
-            self._config,
+            self._config, self._pace,
         )  # fmt: skip
 
     def _checkpoint(

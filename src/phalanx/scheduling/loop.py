@@ -127,6 +127,11 @@ class SessionLoop:
 
     # --- when --------------------------------------------------------------------------------------------------------
 
+    @property
+    def pace(self) -> Pace:
+        """How often sessions are held."""
+        return self._pace
+
     def start(self) -> None:
         """Hold sessions from now on, after the first change; another process may have written statuses and conditions before."""
         self._held_back.clear()

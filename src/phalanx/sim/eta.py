@@ -17,14 +17,14 @@ from functools import partial
 from math import ceil, inf
 from random import Random
 
-from phalanx.model.kinds import NAMESPACE, POD, Document, kind_of, object_key
+from phalanx.model.kinds import POD, Document, kind_of, object_key
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.model.task_status import COMPLETED, ENDED, Status
 from phalanx.model.watch_event import DELETED, WatchEvent
 from phalanx.sim.arrivals import Arrivals
 from phalanx.sim.known_durations import Basis, Durations, KnownDuration
 from phalanx.sim.settings import FOREVER, Settings
-from phalanx.sim.setup import default_queues
+from phalanx.sim.setup import default_queues, load_absent
 from phalanx.sim.world import World
 from phalanx.state.snapshot import Snapshot
 
@@ -172,7 +172,7 @@ class EtaRun:
 def simulate_on(world: World, question: EtaQuestion, seed: int, is_over: Callable[[], bool] = lambda: False) -> EtaRun:
     """Let an empty world, which has the question's settings and begins now, go on from the question's cluster."""
     watch = _Watch(world, question.gangs, frozenset((*question.durations, *question.pods)))
-    _load(world, question.documents)
+    load_absent(world, [*question.documents, *default_queues(question.documents)])
     for pod, (known, done) in question.pods.items():
         world.plan(known.at(question.part(pod, seed), done) - done, partial(world.finish, [pod]))
     if question.arrivals is not None:
@@ -187,19 +187,6 @@ def simulate_on(world: World, question: EtaQuestion, seed: int, is_over: Callabl
         seed, watch.starts, watch.after, watch.evicts, world.now - world.start, is_whole=not stopped,
         has_arrivals=question.arrivals is not None,
     )  # fmt: skip
-
-
-def _load(world: World, documents: Sequence[Document]) -> None:
-    """Enter all objects that the store does not have from the beginning; namespaces come first, as one that is missing is made."""
-    new = []
-    for item in documents:
-        kind, meta = kind_of(item), item["metadata"]
-        if world.store.find(kind, meta.get("namespace", "") if kind.is_namespaced else "", meta["name"]) is None:
-            new.append(item)
-        elif kind is NAMESPACE:
-            world.store.patch(kind, "", meta["name"], {"metadata": {"labels": dict(meta.get("labels") or {})}})
-    ordered = sorted(new, key=lambda item: kind_of(item) is not NAMESPACE)
-    world.load([*ordered, *default_queues(documents)])
 
 
 def _is_quiet(world: World, due: float) -> bool:

@@ -13,14 +13,12 @@ from phalanx.errors import SnapshotError
 from phalanx.explain.gang_status import has_minimum
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.model.task_status import Status
+from phalanx.model.work_annotations import DURATION as DURATION
 from phalanx.sim.settings import FOREVER, Settings, Span, span_in
 from phalanx.sim.virtual_time import Precedence, VirtualTime, VirtualTimer
 from phalanx.state.gang_state import GangState
 
 Finish = Callable[[list[TaskKey]], None]
-
-DURATION = "phalanx.dev/duration"
-"""Annotation of a pod or of its group: how long it works."""
 
 
 def duration_of(text: str) -> Span:

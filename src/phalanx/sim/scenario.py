@@ -321,7 +321,8 @@ def long_name(name: str) -> str:
 
 FIELDS: Mapping[str, Read] = {
     "apiVersion": partial(_one_of, (API_VERSION,)), "kind": _text, "metadata": _anything,
-    "until": _more_than_nothing, "seed": _whole, "period": _more_than_nothing, "delays": _delays, "restart": _restart,
+    "until": _more_than_nothing, "seed": _whole, **dict.fromkeys(("period", "heartbeat", "settling"), _more_than_nothing),
+    "longestRest": _seconds, "delays": _delays, "restart": _restart,
     "keepsProgress": _switch, "binder": _switch, "durations": partial(_list, _a_duration), "arrivals": partial(_list, _arrival),
     "failures": partial(_list, _failure), "nodes": partial(_list, _node_event), "controllers": _controllers,
     "expect": partial(_list, _expectation),
@@ -329,5 +330,5 @@ FIELDS: Mapping[str, Read] = {
 """What a scenario may hold."""
 SETTING_BY_FIELD = {
     "period": "period", "delays": "delays", "restart": "restart_after", "keepsProgress": "keeps_progress", "durations": "durations",
-    "binder": "has_binder",
+    "binder": "has_binder", "heartbeat": "heartbeat", "settling": "settling", "longestRest": "parks_up_to",
 }  # fmt: skip

@@ -15,9 +15,10 @@ from typing import Any
 from phalanx.dialects.cluster import ObjectCluster, describe
 from phalanx.dialects.group_references import GroupReference, first_named, with_group_name
 from phalanx.errors import ConfigError, Missing, SnapshotError
-from phalanx.model.kinds import GROUP_BY_DIALECT, kind_of, object_key
+from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, kind_of, object_key
 from phalanx.model.task import TaskKey
-from phalanx.sim.running_work import DURATION
+from phalanx.model.work_annotations import ARRIVES as ARRIVES
+from phalanx.model.work_annotations import DURATION
 from phalanx.sim.scenario import Arrival, Failure, NodeEvent, Refusal, Scenario, long_name
 from phalanx.sim.settings import seconds_in, span_in
 from phalanx.sim.workload import Workload, WorkloadGang
@@ -27,8 +28,6 @@ from phalanx.sim.world import World
 Document = Mapping[str, Any]
 Known = Collection[tuple[str, str]]
 """Kinds and names of objects."""
-ARRIVES = "phalanx.dev/arrives"
-"""Annotation of a group or of any other object: how long after the start it comes."""
 DEFAULT_QUEUE: Document = {
     "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "default"}, "spec": {"weight": 1},
     "status": {"state": "Open"},
@@ -116,7 +115,7 @@ def set_stage(world: World, parts: Cast, scenario: Scenario) -> None:
     late = {event.node for event in reversed(scenario.nodes) if _first_event(scenario, event.node).event == "join"}
     nodes = [node for name, node in parts.nodes.items() if name not in late]
     everybody = [item for group in (*parts.gangs.values(), parts.there, parts.late) for item in group]
-    world.load([*nodes, *default_queues(everybody), *parts.there])
+    load_absent(world, [*nodes, *default_queues(everybody), *parts.there])
     arrivals = list(_arrivals(parts, scenario))
     for at, gangs in _by_moment(arrivals):
         world.plan(at, partial(world.submit, gangs))
@@ -132,6 +131,18 @@ def set_stage(world: World, parts: Cast, scenario: Scenario) -> None:
             _plan_refusal(world, parts, failure, known)
         else:
             _plan_failure(world, failure, known)
+
+
+def load_absent(world: World, documents: Iterable[Document]) -> None:
+    """Enter all objects that the store does not have from the beginning; namespaces come first, as one that is missing is made."""
+    new = []
+    for item in documents:
+        kind, meta = kind_of(item), item["metadata"]
+        if world.store.find(kind, meta.get("namespace", "") if kind.is_namespaced else "", meta["name"]) is None:
+            new.append(item)
+        elif kind is NAMESPACE:
+            world.store.patch(kind, "", meta["name"], {"metadata": {"labels": dict(meta.get("labels") or {})}})
+    world.load(sorted(new, key=lambda item: kind_of(item) is not NAMESPACE))
 
 
 def _plan_failure(world: World, failure: Failure, known: Known) -> None:
