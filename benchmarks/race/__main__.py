@@ -143,7 +143,7 @@ def arguments(words: Sequence[str] | None = None) -> Asked:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.race", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    every, everybody = (",".join(names) for names in ([row.key for row in ROWS], BY_NAME))
+    every, everybody = (",".join(names) for names in ([row.key for row in ROWS], [each.name for each in CONTENDERS]))
     parser.add_argument("--rows", default=every, metavar="NAMES", help=f"rows, or the beginnings of their names: {every}")
     parser.add_argument("--only", default=everybody, metavar="NAMES", help=f"contenders: {everybody}")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="how often each contender runs (default 3)")
@@ -154,12 +154,12 @@ def arguments(words: Sequence[str] | None = None) -> Asked:
     read = parser.parse_args(words)
     unknown = [name for name in read.only.split(",") if name not in BY_NAME]
     if unknown:
-        parser.error(f"--only: there is no {unknown[0]!r}; write some of {everybody}")
+        parser.error(f"--only: there is no {unknown[0]!r}; write some of {','.join(BY_NAME)}")
     try:
         rows = [scaled(row, read.scale) for row in chosen(read.rows.split(","))]
     except ValueError as problem:
         parser.error(str(problem))
-    contenders = [contender for contender in CONTENDERS if contender.name in read.only.split(",")]
+    contenders = [contender for contender in BY_NAME.values() if contender.name in read.only.split(",")]
     out = read.out or (HERE if read.scale == 1 else None)
     return Asked(rows, contenders, read.rounds, read.patience, read.seed, read.scale, out)
 
@@ -170,7 +170,7 @@ def main(words: Sequence[str] | None = None) -> None:
     build([*USUAL, *asked.rivals], say)
     compileall.compile_dir(Path(package.__file__).parent, quiet=1)  # as pip does when it installs
     results = read(asked.out / "race.json") if asked.out else Results({})
-    results.titles |= {contender.name: contender.title for contender in CONTENDERS}
+    results.titles |= {contender.name: contender.title for contender in (*CONTENDERS, *asked.contenders)}
     with (
         tempfile.TemporaryDirectory() as folder,
         ControlPlane(Path(folder), machines=MACHINES, parts=(), flags=WITHOUT_KUBELETS) as plane,

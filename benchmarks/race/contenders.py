@@ -38,6 +38,11 @@ def _phalanx(kubeconfig: Path, folder: Path) -> list[str]:
     return [sys.executable, "-m", "phalanx", "run", f"--kubeconfig={kubeconfig}", "--no-leader-elect"]
 
 
+def _recorded(kubeconfig: Path, folder: Path) -> list[str]:
+    """Record what the same scheduler hears and decides."""
+    return [*_phalanx(kubeconfig, folder), f"--record={folder / 'recording'}"]
+
+
 def _kube_scheduler(kubeconfig: Path, folder: Path, profile: dict[str, Any] | None = None) -> Path:
     """Write a configuration of kube-scheduler."""
     configuration = {
@@ -93,4 +98,6 @@ CONTENDERS = (
         "coscheduling", f"Coscheduling {_version('coscheduling')}", "coscheduling", "coscheduling", "coscheduling", _coscheduling
     ),
 )
-BY_NAME = {contender.name: contender for contender in CONTENDERS}
+EXTRA = (Contender("recorded", "phalanx, recorded", "native", "phalanx", command=_recorded),)
+"""They race only where they are named."""
+BY_NAME = {contender.name: contender for contender in (*CONTENDERS, *EXTRA)}
