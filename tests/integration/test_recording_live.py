@@ -64,7 +64,9 @@ def test_a_live_run_with_faults_is_decided_again_as_it_was(plane: ControlPlane, 
     assert sum(isinstance(entry, CarriedOut) and entry.what == "bound" for entry in entries) >= 16
     sessions = replayed(log, tell=told.append)
     assert len(sessions) == sum(isinstance(entry, Decided) for entry in entries)
-    assert sum(len(session.decided.get("", {}).get("binds", {})) for session in sessions) >= 32
+    assert sum(len(session.decided.get("", {}).get("binds", {})) for session in sessions) >= 16, (
+        "a kill costs half a second at most"
+    )
     assert_same(sessions)
 
 
