@@ -14,7 +14,7 @@ from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 from phalanx.dev.go_build import build
-from phalanx.dev.layout import SERVER
+from phalanx.dev.layout import KWOK, SERVER
 from phalanx.dev.plane import ControlPlane
 from tests.support.api_requests import audit_flags
 from tests.support.live_site import Site
@@ -78,6 +78,15 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     folder = tmp_path_factory.mktemp("plane")
     with ControlPlane(folder, flags={SERVER: audit_flags(folder)}) as plane:
         yield plane
+
+
+@pytest.fixture(autouse=True)
+def nodes_are_played(request: pytest.FixtureRequest) -> None:
+    """Start kwok again where it ended by itself: now and then it fails with "concurrent map writes", and all nodes stand still."""
+    if "plane" in request.fixturenames:
+        plane: ControlPlane = request.getfixturevalue("plane")
+        if not plane.process(KWOK).is_running():
+            plane.start(KWOK)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import struct
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -24,11 +25,8 @@ from phalanx import __version__
 from phalanx.errors import RecordingError
 from phalanx.recording.entries import DECODER, ENCODER, FORMAT, AnyEntry, Header
 
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
-
+zstd = import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+"""The same module, which came into the standard library with Python 3.14."""
 NAME = re.compile(r"(\d{6,})\.phx")
 FIRST_LINE = re.compile(rb"phalanx recording (\d+) \(phalanx ([^)\n]*)\)\n")
 LENGTH, BLOCK = struct.Struct("<I"), struct.Struct("<II")
