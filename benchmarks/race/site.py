@@ -13,7 +13,7 @@ import aiohttp
 import msgspec
 from benchmarks.job_pods import JOB
 from benchmarks.live_server import each
-from benchmarks.race.contenders import CONTENDERS
+from benchmarks.race.contenders import BY_NAME
 from benchmarks.race.gangs import JOB_LABEL, Submitted
 from benchmarks.race.rows import Row
 from benchmarks.race.started import Started
@@ -194,7 +194,7 @@ def install(plane: ControlPlane, definitions: Iterable[str]) -> None:
     if files:
         plane.kubectl("apply", "--server-side", "--force-conflicts", *files)
     plane.create_namespace(HOME)
-    names = [contender.name for contender in CONTENDERS]
+    names = [*BY_NAME]
     plane.apply([document for name in names for document in account(name)])
     for name in names:
         token = plane.kubectl("create", "token", name, "-n", HOME, "--duration=24h").strip()
