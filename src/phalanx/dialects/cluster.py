@@ -88,7 +88,7 @@ class ObjectCluster:
 
     def put(self, document: Document) -> bool:
         """Enter an object; tell whether its kind is one we know. A broken object raises and changes nothing."""
-        handler = _HANDLERS.get(_kind_of(document))
+        handler = _HANDLERS.get(group_and_kind(document))
         if handler is None:
             return False
         if not _name(document):
@@ -105,7 +105,7 @@ class ObjectCluster:
 
     def remove(self, document: Document) -> bool:
         """Remove an object; tell whether its kind is one we know."""
-        handler = _HANDLERS.get(_kind_of(document))
+        handler = _HANDLERS.get(group_and_kind(document))
         try:
             if handler is not None:
                 handler.remove(self, document)
@@ -347,7 +347,8 @@ def _name(document: Document) -> str:
     return str(_meta(document).get("name") or "")
 
 
-def _kind_of(document: Document) -> tuple[str, str]:
+def group_and_kind(document: Document) -> tuple[str, str]:
+    """Return what says how an object is read: its API group and kind, whatever its version."""
     group = str(document.get("apiVersion", "")).rpartition("/")[0]
     return group, str(document.get("kind", ""))
 

@@ -12,7 +12,7 @@ from typing import Any, TypedDict
 import msgspec
 from msgspec.inspect import DictType, Field, ListType, StructType, Type, UnionType, type_info
 
-from phalanx.dialects.cluster import Document, structs_read
+from phalanx.dialects.cluster import Document, group_and_kind, structs_read
 from phalanx.dialects.group_references import KAI_GROUP
 from phalanx.dialects.pods import GPU_DEVICES, GPU_FRACTION, GPU_MEMORY
 
@@ -28,7 +28,7 @@ NAMES = frozenset(
 )  # fmt: skip
 """Annotations without a domain that are kept."""
 ALWAYS: "Fields" = {"apiVersion": None, "kind": None}
-LABELLED, ANNOTATED = "labels", "annotations"
+ANNOTATED = "annotations"
 
 Fields = Mapping[str, "Fields | list[Fields | None] | Callable[[Any], Any] | None"]  # Any: as JSON has it
 """The fields of an object that are kept, each with those inside it; None keeps everything."""
@@ -37,7 +37,7 @@ Part = Fields | list[Any] | Callable[[Any], Any] | None  # Any: as above, one le
 
 def recorded(document: Document) -> Document | None:
     """Return what is kept of an object; None for a kind that sessions do not read."""
-    place = _kind_of(document)
+    place = group_and_kind(document)
     fields = _fields_by_kind().get(place)
     if fields is None:
         return None
@@ -143,7 +143,3 @@ def _only(kind: Type) -> Type:
     if not isinstance(kind, UnionType):
         return kind
     return next((part for part in kind.types if isinstance(part, DictType)), kind)
-
-
-def _kind_of(document: Document) -> tuple[str, str]:
-    return str(document.get("apiVersion", "")).rpartition("/")[0], str(document.get("kind", ""))

@@ -119,15 +119,6 @@ class Decided(Entry, tag="s", frozen=True):
     decisions: dict[str, Any]  # Any: see decision_record.py
 
 
-class Answered(Entry, tag="x", frozen=True):
-    """Another process was asked something during the next session, and answered so."""
-
-    verb: str
-    question: bytes
-    """A digest of what it was asked."""
-    answer: dict[str, Any]  # Any: the fields of an Answer
-
-
 class CarriedOut(Entry, tag="w", frozen=True):
     """What became of a decision: bound, refused, evicted, not-evicted or rolled-back."""
 
@@ -150,7 +141,7 @@ class Ended(Entry, tag="E", frozen=True):
 
 AnyEntry = (
     Header | Config | Checkpoint | Carried | Moment | Put | Gone | Assumed | Forgotten | RequestAssumed | RequestConfirmed
-    | Decided | Answered | CarriedOut | Dropped | Ended
+    | Decided | CarriedOut | Dropped | Ended
 )  # fmt: skip
 ENCODER = msgspec.msgpack.Encoder()
 DECODER = msgspec.msgpack.Decoder(AnyEntry)
