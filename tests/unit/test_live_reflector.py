@@ -33,7 +33,7 @@ class Follower:
         self.heard: list[str] = []
         self.mirror = Mirror(lambda: 0.0)
         self.reflector = Reflector(client, self.mirror, kind, report=self.complaints.append)
-        self.reflector.on_event = lambda kind, type_: self.heard.append(type_)
+        self.reflector.listeners.on_event = lambda kind, type_: self.heard.append(type_)
 
     @property
     def names(self) -> list[str]:
@@ -205,7 +205,7 @@ def test_a_kind_that_is_served_no_longer_is_told_about_and_no_fault() -> None:
         missed: list[bool] = []
         server.refusals.extend([Missing("the server could not find the requested resource")] * 2)
         async with following(client) as follower:
-            follower.reflector.on_missing = lambda: missed.append(True)
+            follower.reflector.listeners.on_missing = lambda: missed.append(True)
             await follower.reflector.is_synced.wait()
             assert (missed, follower.complaints) == ([True, True], [])
 
@@ -270,7 +270,7 @@ def test_whoever_waits_for_the_server_tries_again_at_once_when_somebody_has_hear
         returns = []
         server.refusals.append(ServerError("storage is (re)initializing"))
         async with following(client) as follower:
-            follower.reflector.on_return = lambda: returns.append(True)
+            follower.reflector.listeners.on_return = lambda: returns.append(True)
             await until(lambda: follower.complaints)
             assert not follower.reflector.is_following
             follower.reflector.hurry()

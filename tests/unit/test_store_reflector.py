@@ -52,7 +52,7 @@ class Scene:
         self.client = Moody(self.server)
         self.mirror, self.reports, self.set_back = Mirror(lambda: 0.0), list[str](), list[float]()
         self.reflector = Reflector(self.client, self.mirror, POD, report=self.reports.append)
-        self.reflector.on_set_back = lambda: self.set_back.append(asyncio.get_running_loop().time())
+        self.reflector.listeners.on_set_back = lambda: self.set_back.append(asyncio.get_running_loop().time())
 
     @property
     def store(self) -> MemoryStore:

@@ -14,7 +14,7 @@ from phalanx.model.kinds import KINDS, Document, Kind, kind_of
 from phalanx.store.api_client import ApiClient
 from phalanx.store.kube.discovery import Discovery, discover
 from phalanx.store.kube.mirror import Mirror, Place
-from phalanx.store.kube.reflector import POLLED, Reflector
+from phalanx.store.kube.reflector import POLLED, Listeners, Reflector
 
 UNWATCHED = frozenset({"Secret", "ConfigMap", "Event", "Lease"})
 """Nobody has to show us these; of those that we write ourselves we know from the answers."""
@@ -132,9 +132,13 @@ class Watching:
             self._forget(kind)
         for kind in sorted((kind for kind in named if kind not in self.reflectors), key=_PLACES.__getitem__):
             reflector = self.reflectors[kind] = self._reflector(kind)
-            reflector.on_event, reflector.on_return, reflector.on_missing = self._pass_on, self._note_return, self.look_for_kinds
-            reflector.on_failure, reflector.on_set_back = partial(self._complain, kind), partial(self._set_back, kind)
+            reflector.listeners = self._listeners(kind)
             self._tasks[kind] = tasks.create_task(reflector.run())
+
+    def _listeners(self, kind: Kind) -> Listeners:
+        return Listeners(
+            partial(self._complain, kind), self._pass_on, self._note_return, self.look_for_kinds, partial(self._set_back, kind)
+        )
 
     def _forget(self, kind: Kind) -> None:
         """Follow a kind no longer; it may come back soon, as when a server starts and does not serve all of its kinds yet."""

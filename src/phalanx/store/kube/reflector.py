@@ -18,6 +18,7 @@ import asyncio
 import random
 from collections.abc import Callable
 from contextlib import aclosing, suppress
+from dataclasses import dataclass
 
 from phalanx.errors import ClusterError, Forbidden, Gone, Missing, Unreachable
 from phalanx.model.kinds import Kind
@@ -42,6 +43,22 @@ POLLED, BETWEEN_POLLS_SECONDS = "metrics.k8s.io", 15.0
 """An API group without watches: its objects are listed every so often."""
 
 
+@dataclass(slots=True)
+class Listeners:
+    """Who is called when something happens to a reflector."""
+
+    on_failure: Callable[[ClusterError, str], None]
+    """With what went wrong, and what is done about it."""
+    on_event: Callable[[Kind, str], None] = lambda kind, type_: None
+    """With the kind and type of every event."""
+    on_return: Callable[[], None] = lambda: None
+    """When a watch is open again after the server could not be reached."""
+    on_missing: Callable[[], None] = lambda: None
+    """When the server does not serve the kind any more."""
+    on_set_back: Callable[[], None] = lambda: None
+    """When the server shows an earlier state than it did before, once the mirror shows it too."""
+
+
 class Reflector:
     """Follows one kind of objects."""
 
@@ -64,21 +81,10 @@ class Reflector:
         self.is_synced = asyncio.Event()
         self.is_following = False
         """True from the first answer of a watch or poll until an error."""
-        self.on_return: Callable[[], None] = lambda: None
-        """Called when a watch is open again after the server could not be reached."""
-        self.on_failure: Callable[[ClusterError, str], None] = lambda problem, then: report(
-            f"watch of {kind.resource}: {problem}; {then}"
-        )
-        """Called with what went wrong, and what is done about it."""
-        self.on_missing: Callable[[], None] = lambda: None
-        """Called when the server does not serve the kind any more."""
-        self.on_set_back: Callable[[], None] = lambda: None
-        """Called when the server shows an earlier state than it did before, once the mirror shows it too."""
+        self.listeners = Listeners(lambda problem, then: report(f"watch of {kind.resource}: {problem}; {then}"))
         self._hurry = asyncio.Event()
         self.lists = 0
         """How often everything was listed."""
-        self.on_event: Callable[[Kind, str], None] = lambda kind, type_: None
-        """Called with the kind and type of every event."""
         self._version = ""
         self._newest = 0
         """The highest version that the server has shown."""
@@ -104,7 +110,7 @@ class Reflector:
                 self._gone_wait = min(max(self._gone_wait * 2, FIRST_WAIT), LONGEST_WAIT)
             except Missing:
                 self._version, self.is_following = "", False
-                self.on_missing()
+                self.listeners.on_missing()
                 await self._rest(self._wait)
             except ClusterError as problem:
                 self.is_following = False
@@ -113,7 +119,7 @@ class Reflector:
                     continue
                 if problem.cause is not None and problem.cause[0] == AHEAD:
                     self._version = ""
-                self.on_failure(problem, f"tried again in {self._wait:.1f} s")
+                self.listeners.on_failure(problem, f"tried again in {self._wait:.1f} s")
                 await self._rest(self._wait * random.uniform(0.5, 1.5))
 
     async def _hide(self, problem: Forbidden) -> None:
@@ -166,7 +172,7 @@ class Reflector:
     def _note_contact(self) -> None:
         if not self.is_following:
             self.is_following = True
-            self.on_return()
+            self.listeners.on_return()
 
     async def _step(self) -> None:
         while not self._version or not self.is_fresh(self._wanted_since):
@@ -200,7 +206,7 @@ class Reflector:
         self.is_synced.set()
         if was_set_back:
             self._report(f"{self.kind.resource}: the server was set back to an earlier state, and so is what we know of it")
-            self.on_set_back()
+            self.listeners.on_set_back()
 
     def _replace(self, listing: Listing, *, is_void: bool) -> bool:
         """Let the mirror show a list, and nothing else if all that it knows is void; tell whether the server was set back."""
@@ -247,7 +253,7 @@ class Reflector:
             self._mirror.put(self.kind, change.object)
         self._version, self._wait = change.object["metadata"]["resourceVersion"], FIRST_WAIT
         self._newest = max(self._newest, _number(self._version))
-        self.on_event(self.kind, change.type)
+        self.listeners.on_event(self.kind, change.type)
 
 
 def _number(version: str) -> int:
