@@ -20,6 +20,18 @@ def test_nothing_is_broken_in_a_storm(seed: int) -> None:
     assert outcome.sessions
 
 
+def test_what_a_drain_leaves_of_a_whole_gang_is_left_to_heal_though_binds_of_the_others_are_refused() -> None:
+    plan = plan_of(11921).only(frozenset({0, 3}))
+    assert [incident.name for incident in plan.incidents] == ["refuse binds", "drain"]
+    assert play(plan).violations == ()
+
+
+def test_a_gang_that_was_bound_and_lost_a_pod_may_be_refused_anew() -> None:
+    plan = plan_of(13580).only(frozenset({0, 1, 2, 4, 7, 8}))
+    assert "evict by hand" in {incident.name for incident in plan.incidents}
+    assert play(plan).violations == ()
+
+
 def test_the_same_seed_gives_the_same_storm() -> None:
     plan = plan_of(5)
     assert plan == plan_of(5)

@@ -134,7 +134,8 @@ def starter(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_all_that_was_launched_is_gone_when_its_starter_is_killed(starter: subprocess.Popen[str], tmp_path: Path) -> None:
-    assert len(marked_by(tmp_path)) == 5  # the starter, the shell, its children, the watcher
+    everybody = ("the starter", "the shell", "its first child", "its second child", "the watcher")
+    assert wait_until(lambda: len(marked_by(tmp_path)) == len(everybody), GONE_SECONDS)  # a child is one of them once it is ready
     starter.kill()
     assert wait_until(lambda: not marked_by(tmp_path), GONE_SECONDS)
 

@@ -191,8 +191,9 @@ class Conduct(Witness):
         kind = workload.kind if _minimum(workload) > 1 else None
         found = self._store.find(POD, NAMESPACE, name) if kind is None else self._store.find(kind, NAMESPACE, app)
         rounds = self._refusals["" if found is None else found["metadata"]["uid"]]
+        since = self._gangs[app].whole_at if kind is not None else 0.0  # once bound, a gang forgets what failed before
         if not rounds or now - rounds[-1] > ROUND_SECONDS:
-            rounds[:] = [*(moment for moment in rounds if now - moment < ROUNDS_SECONDS), now]
+            rounds[:] = [*(moment for moment in rounds if now - moment < ROUNDS_SECONDS and moment > since), now]
             self._rounds.append((now, who, app))
         if len(rounds) > MOST_ROUNDS:
             self._judge.accuse("no back-off", f"{app} was refused more than {MOST_ROUNDS} times in {ROUNDS_SECONDS:g} s")
@@ -295,7 +296,8 @@ class Conduct(Witness):
         gang, workload = self._gangs[app], self._workloads().get(app)
         if workload is None or not len(gang.held) < _minimum(workload):
             return
-        first = max(moment - ROLL_BACK_SECONDS, self._judge.troubled_at + LAG_SECONDS)  # what landed before is left to `heal`
+        # What landed before is left to `heal`, and so is what is left of a gang that was whole: a drain took the others.
+        first = max(moment - ROLL_BACK_SECONDS, self._judge.troubled_at + LAG_SECONDS, gang.whole_at)
         left = [uid for uid, since in gang.held.items() if first < since <= moment + LAG_SECONDS]
         if left and workload.changed_at < moment - SCALED_SECONDS:
             text = f"{len(left)} of {_minimum(workload)} members are there {ROLL_BACK_SECONDS:g} s after a bind was refused"

@@ -47,8 +47,8 @@ QUEUE_LASTS = 7
 """So many workloads share a queue of their own, which goes when they are gone."""
 DEADLY = frozenset({"kill", "stop", "crash at write", "deaf heir", "blind heir"})
 KEPT_LINES = 500
-SETTLED_DAYS = 3
-"""From the night after so many days on nothing grows: until then caches fill."""
+SETTLED_DAYS = 12
+"""From the night after so many days on nothing grows: until then caches fill, and memories with a bound (uids that are gone)."""
 
 
 @dataclass(frozen=True, slots=True)
