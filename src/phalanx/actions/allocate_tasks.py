@@ -136,7 +136,7 @@ class _TaskRun:
         first = tasks[-1]
         room = self._queue_room(first.task.shape)
         if room.tasks <= 0:
-            self._refuse(tasks.pop(), room.verdict)
+            self._refuse_alike(tasks, room.verdict)
             return
         if self._remembers and first.task.role and first.task.role in self._failed_roles:
             self._skip(tasks.pop())
@@ -223,24 +223,49 @@ class _TaskRun:
     def _place_batch(self, batch: list[TaskState], tasks: list[TaskState], statement: Statement) -> None:
         if self._session.trace.level >= 3:
             self._note_class(batch)
+        room = self._room_in_vain(batch)
+        if room is not None:
+            self._give_up(batch, tasks, room)
+            return
         is_steady = self._is_steady_among_pods(batch[0])
         now, later = self._choose(batch)
         statement.allocate(batch[: len(now)], now)
         statement.pipeline(batch[len(now) : len(now) + len(later)], later)
         self._occupy(now + later)
         placed = len(now) + len(later)
-        for task in batch[: placed + 1]:
-            task.is_prepared = True
         if placed and (refusals := self._refusals.get(batch[0].task.role)):
             refusals.last_taken = [*now, *later][-1]
-        # The first task without a node failed. Those behind it count as untried: the next step decides whether to try or skip them.
         if placed < len(batch):
-            tasks.extend(reversed(batch[placed + 1 :]))
-            self._record_no_node(batch[placed])
-        elif self._session.subgroup_ready(self._subgroup):
+            self._give_up(batch, tasks, placed)
+            return
+        for task in batch:
+            task.is_prepared = True
+        if self._session.subgroup_ready(self._subgroup):
             self.goes_on, self.is_ready = False, True
         elif is_steady:
             self._close_behind(batch[0])
+
+    def _give_up(self, batch: list[TaskState], tasks: list[TaskState], placed: int) -> None:
+        """Record that the first task without a node failed; those behind it are untried, and the next step decides about them."""
+        for task in batch[: placed + 1]:
+            task.is_prepared = True
+        tasks.extend(reversed(batch[placed + 1 :]))
+        self._record_no_node(batch[placed])
+
+    def _room_in_vain(self, batch: list[TaskState]) -> int | None:
+        """Return for how many tasks of a batch there is room, if the attempt fails for that and nobody reads which nodes it is on.
+
+        Which nodes are best need not be found out then. On a full cluster most attempts are like this.
+        """
+        session, gang, first = self._session, self._subgroup.gang, batch[0]
+        if session.policy.says_why or session.trace.level or not self._is_free or self._tolerated_gap is not None:
+            return None
+        failed = {*self._failed_roles, first.task.role}
+        if not session.is_nothing_below(gang, len(batch)) or gang.may_continue_without(failed, self._subgroup):
+            return None
+        node_view = session.node_view(first.task.shape)
+        room = int(node_view.room(is_now=False).sum())
+        return room if room < len(batch) and self._not_refused(first, node_view) is None else None
 
     def _is_steady_among_pods(self, task: TaskState) -> bool:
         """Tell whether other pods matter to a task, but not those that are placed in one run with it."""
@@ -345,6 +370,12 @@ class _TaskRun:
         role = task.task.role
         task.error = f"Task {task.task.name} with role spec {role} has already predicated failed, skip"
         self._session.trace.note(TaskSkipped, task.gang.key, task.task.key, task.error)
+
+    def _refuse_alike(self, tasks: list[TaskState], verdict: Verdict) -> None:
+        """Refuse the next task and all behind it that ask for the same: nothing changes in between."""
+        shape = tasks[-1].task.shape
+        while tasks and tasks[-1].task.shape is shape:
+            self._refuse(tasks.pop(), verdict)
 
     def _refuse(self, task: TaskState, verdict: Verdict) -> None:
         self._subgroup.gang.verdicts.append(verdict)

@@ -71,7 +71,7 @@ class GangEvictionAction:
             queues.push(session.queues[name])
         for calm in calm_gangs(session):
             _Attempt(session, calm, session.queues[calm.gang.queue], self).record_no_victims()
-        while len(queues):
+        while len(queues) and not session.is_moot:
             queue = queues.pop()
             overused = session.queue_overused(queue) if self.purpose == "reclaim" else YES
             if not overused.ok:
@@ -80,7 +80,7 @@ class GangEvictionAction:
                 continue
             gangs = heaps[queue.name]
             session.trace.note(QueueNext, self.name, queue.name, len(gangs))
-            while gangs:
+            while gangs and not session.is_moot:
                 gang: GangState = heappop(gangs)[-1]
                 if session.gang_starving(gang).ok:
                     _Attempt(session, gang, queue, self).run()
@@ -128,6 +128,8 @@ class _Attempt:
 
     def record_no_victims(self) -> None:
         """Leave on the gang why nobody is evicted for it."""
+        if not self._session.policy.says_why:
+            return
         task = next((task for task in pending_tasks(self._gang.tasks) if not task.is_backfilled), None)
         if task is None:
             return

@@ -47,7 +47,7 @@ class GangRuns:
     def _take(self, line: GangLine, queue: Queue, tasks: list[TaskState]) -> list[list[TaskState]]:
         """Take the gangs of a run out of the line; return the tasks of each, none if there is no room for the first one."""
         shape, gangs, count = tasks[0].task.shape, list[list[TaskState]](), 0
-        most, turn = self._room(queue, shape), self._session.tasks_until_overused(queue, shape)
+        most, turn = self._room(queue, shape, len(tasks)), self._session.tasks_until_overused(queue, shape)
         alike = self._session.class_of(shape)
         while tasks and count + len(tasks) <= most and self._session.class_of(tasks[0].task.shape) == alike:
             self._placer.restore(tasks[0].subgroup, [])
@@ -57,11 +57,14 @@ class GangRuns:
             tasks = self._tasks_of(line.first) if count < turn and len(line) else []
         return gangs
 
-    def _room(self, queue: Queue, shape: Shape) -> int:
-        node_view = self._session.node_view(shape)
-        if not node_view.can_score:
+    def _room(self, queue: Queue, shape: Shape, least: int) -> int:
+        """Return how many tasks of the shape find room now; 0 if the queue has none for the least that are asked for."""
+        most = min(self._session.queue_room(queue, shape).tasks, MOST_TASKS)
+        if most < least:  # most gangs that wait on a full cluster: there is no need to look at nodes
             return 0
-        return min(int(node_view.room(is_now=True).sum()), self._session.queue_room(queue, shape).tasks, MOST_TASKS)
+        node_view = self._session.node_view(shape)
+        most = min(int(node_view.room(is_now=True).sum()), most)
+        return most if most >= least and node_view.can_score else 0
 
     def _tasks_of(self, gang: GangState) -> list[TaskState]:
         """Return all tasks of a gang that wait, in order, if they can be part of a run; else none."""

@@ -112,7 +112,7 @@ class _Preemption:
         self._session.trace.note(NoPreemptors, queue.name)
 
     def record_no_victims(self, gang: GangState) -> None:
-        waiting = waiting_tasks(self._session, gang)
+        waiting = waiting_tasks(self._session, gang) if self._session.policy.says_why else []
         if waiting:
             task = waiting[-1]
             rule = SearchRule("preempt", "preempt", "preemptable", lambda victim: _why_no_rival(victim, task), takes_wholes=False)

@@ -101,7 +101,7 @@ class _Reclaim:
             self.record_no_victims()
 
     def record_no_victims(self) -> None:
-        waiting = waiting_tasks(self._session, self._gang)
+        waiting = waiting_tasks(self._session, self._gang) if self._session.policy.says_why else []
         if waiting:
             rule = SearchRule("reclaim", "reclaim", "reclaimable", self._why_spared, takes_wholes=False)
             record_no_victims(self._session, waiting[-1], rule, self._eligibility(waiting[-1]))

@@ -26,7 +26,7 @@ READY_REASON = "tasks in gang are ready to be scheduled"
 
 def group_status(outcome: Outcome, names: list[str]) -> GroupStatus:
     """Return the status after the session; `names` are the node names by number."""
-    fresh = _gang_condition(outcome.state, names) if outcome.is_guarded else None
+    fresh = _gang_condition(outcome.state, says_why=outcome.says_why) if outcome.is_guarded else None
     new = (*([fresh] if fresh else ()), *stale_condition(outcome.state))
     kept = [old for old in outcome.state.gang.conditions if old.type not in {STALE, *(condition.type for condition in new)}]
     gang = outcome.state
@@ -49,7 +49,7 @@ def writes(gang: Gang, status: GroupStatus, outcome: Outcome) -> tuple[GroupWrit
     return (GroupWrite(GROUP, gang.namespace, gang.name, written),)
 
 
-def _gang_condition(gang: GangState, names: list[str]) -> Condition | None:
+def _gang_condition(gang: GangState, *, says_why: bool) -> Condition | None:
     if not gang.tasks:
         return None
     if gang.is_ready:
@@ -57,9 +57,12 @@ def _gang_condition(gang: GangState, names: list[str]) -> Condition | None:
     is_waiting = gang.tally.counts[Status.PENDING] or gang.tally.counts[Status.PIPELINED]
     if _scheduled(gang) >= gang.gang.min_member and not is_waiting:
         return None
+    return Condition("Unschedulable", "True", "NotEnoughResources", _unschedulable(gang) if says_why else "")
+
+
+def _unschedulable(gang: GangState) -> str:
     missing = gang.gang.min_member - placeable(gang)
-    message = f"{missing}/{len(gang.tasks)} tasks in gang unschedulable: {fit_error(gang)}"
-    return Condition("Unschedulable", "True", "NotEnoughResources", message)
+    return f"{missing}/{len(gang.tasks)} tasks in gang unschedulable: {fit_error(gang)}"
 
 
 def fit_error(gang: GangState) -> str:

@@ -146,7 +146,7 @@ def group_status(snapshot: Snapshot, outcome: Outcome) -> GroupStatus:
 
 def _with_reason(item: Condition, outcome: Outcome, snapshot: Snapshot) -> Condition:
     """Return a condition that says why the group waits; dialects that have no message of their own for it leave it empty."""
-    if item.type != "Unschedulable" or item.message:
+    if item.type != "Unschedulable" or item.message or not outcome.says_why:
         return item
     return replace(item, message=why(outcome, snapshot))
 

@@ -7,7 +7,7 @@ people and controllers read. Nothing here waits for an answer: the next session 
 """
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
 from typing import TypeVar
@@ -29,11 +29,13 @@ from phalanx.scheduling.eviction import Evictor
 from phalanx.scheduling.failures import Failures
 from phalanx.scheduling.pod_conditions import PodConditions
 from phalanx.scheduling.port import ClusterPort, Effort, Report, Timer
+from phalanx.scheduling.session_listeners import SessionListeners
 from phalanx.scheduling.sessions import HeldSession, Scope, Sessions
 from phalanx.scheduling.status_writer import StatusWriter
 from phalanx.scheduling.timing import Stopwatch, Times
 from phalanx.session.cycle import Profile
 from phalanx.session.decision import Decisions, Fault, Outcome
+from phalanx.session.policy import Policy
 from phalanx.session.shard_decisions import ShardDecisions, as_one
 from phalanx.state.snapshot import Snapshot
 
@@ -74,9 +76,11 @@ class Pace:
     """A session goes on without a gang or a listener on which it fails, which is reported; tests rather see it raise."""
     writes_pod_conditions: bool = True
     """Pods say why they wait; simulations save that, because nobody reads it."""
+    says_why: bool = True
+    """Groups do; simulations of weeks save that too, unless their sessions are traced or recorded."""
 
 
-class SessionLoop:
+class SessionLoop(SessionListeners):
     """Holds sessions and carries them out, from `start` to `stop`."""
 
     def __init__(
@@ -84,6 +88,7 @@ class SessionLoop:
         longest_rest: float | None = None,
     ) -> None:  # fmt: skip
         """`report` is called with sessions that failed; see `Scope` for `longest_rest`."""
+        super().__init__()
         self._port, self._cache, self.profile, self._pace, self._report = port, cache, profile, pace, report
         self._clock, self.scope = port.clock, Scope(pace.wakes_all, pace.arrival, pace.isolates, longest_rest)
         self.sessions = Sessions(cache, port.view, self.scope)
@@ -113,17 +118,7 @@ class SessionLoop:
         self.trace_level = 0
         self.traced_gangs: Collection[str] = ()
         """Only steps that concern these gangs are traced; all if there are none."""
-        self.held: list[Callable[[HeldSession], None]] = []
-        """Called with every session as it was decided; whoever listens must not change it."""
-        self.decided: list[Callable[[Snapshot, Decisions], None]] = []
-        """Called with every session, before it is carried out; with several shards once, with all they decided together."""
-        self.timed: list[Callable[[float, float, Times], None]] = []
-        """Called with how long every session took, its snapshot, and its parts."""
         self.failures = Failures(lambda: self._clock.elapsed)
-        self.failed: list[Callable[[Exception], None]] = []
-        """Called with every new way in which a session failed."""
-        self.despaired: Callable[[str], None] = lambda reason: None
-        """Called when sessions fail one after the other."""
 
     # --- when --------------------------------------------------------------------------------------------------------
 
@@ -245,7 +240,7 @@ class SessionLoop:
         now, taken = self._clock.now, [begun]
         catalogue, times = self._stopwatch.begin(self.profile.catalogue, samples=bool(self.timed))
         session = self.sessions.hold(
-            Profile(self.profile.policy, catalogue), now, asks_all=self._asks_all(now), trace_level=self.trace_level,
+            Profile(self._policy(), catalogue), now, asks_all=self._asks_all(now), trace_level=self.trace_level,
             traced_gangs=self.traced_gangs, begun=lambda: taken.append(self._clock.elapsed),
         )  # fmt: skip
         for watcher in self.timed:
@@ -259,6 +254,11 @@ class SessionLoop:
         ):  # something depends on time, and nobody says for which gang
             self._ask_all_at = min(self._ask_all_at, again)
         return session
+
+    def _policy(self) -> Policy:
+        """Return the policy of the next session, which finds no reasons where nobody reads any."""
+        says_why = self._pace.says_why or self.trace_level > 0 or bool(self.held)
+        return self.profile.policy if says_why else replace(self.profile.policy, says_why=False)
 
     def _asks_all(self, now: float) -> bool:
         """Tell whether the next session looks at gangs too that were left out so far."""

@@ -205,7 +205,7 @@ class StatusWriter:
             return
         if not self._refusals.is_due(gang.uid, outcome.now):
             return
-        now = _Written(status, cause_of(outcome, snapshot), outcome.now)
+        now = _Written(status, cause_of(outcome, snapshot) if outcome.says_why else (), outcome.now)
         if last is not None and last.moment <= now.moment < last.until and now.only_counts_anew(last):
             self._counts_due = min(last.until, self._counts_due or last.until)
             return

@@ -62,6 +62,9 @@ class Stopwatch:
         """Measure plugins in the first session and in every so manieth after it."""
         self._clock, self._sample_every, self._sessions = clock, sample_every, 0
         self._looks_closely = False
+        self._times = Times()
+        self._wrapped: tuple[Catalogue | None, Catalogue] = (None, Catalogue())
+        """The catalogue whose actions are measured, and as sessions get it that measure nothing else."""
 
     def look_closely(self) -> None:
         """Measure plugins in the next session."""
@@ -69,14 +72,19 @@ class Stopwatch:
 
     def begin(self, catalogue: Catalogue, *, samples: bool = True) -> tuple[Catalogue, Times]:
         """Return what the next session chooses from, and where its times will be; without samples, plugins only if asked to."""
-        times, is_sample = Times(), self._looks_closely or (samples and self._sessions % self._sample_every == 0)
-        self._sessions, self._looks_closely = self._sessions + 1, False
-        plugins = {name: partial(self._plugin, make, times) for name, make in catalogue.plugins.items()} if is_sample else {}
-        actions = {name: partial(self._action, make, times) for name, make in catalogue.actions.items()}
-        return Catalogue(actions, {**catalogue.plugins, **plugins}), times
+        is_sample = self._looks_closely or (samples and self._sessions % self._sample_every == 0)
+        self._sessions, self._looks_closely, self._times = self._sessions + 1, False, Times()
+        if self._wrapped[0] is not catalogue:
+            actions = {name: partial(self._action, make) for name, make in catalogue.actions.items()}
+            self._wrapped = (catalogue, Catalogue(actions, catalogue.plugins))
+        wrapped = self._wrapped[1]
+        if is_sample:
+            plugins = {name: partial(self._plugin, make, self._times) for name, make in catalogue.plugins.items()}
+            wrapped = Catalogue(wrapped.actions, plugins)
+        return wrapped, self._times
 
-    def _action(self, make: ActionFactory, times: Times, arguments: Mapping[str, object]) -> Action:
-        return _TimedAction(make(arguments), self._clock, times)
+    def _action(self, make: ActionFactory, arguments: Mapping[str, object]) -> Action:
+        return _TimedAction(make(arguments), self._clock, self._times)
 
     def _plugin(self, make: PluginFactory, times: Times, policy: PluginPolicy) -> Plugin:
         plugin = make(policy)

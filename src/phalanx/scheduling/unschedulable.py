@@ -71,7 +71,8 @@ class UnschedulableGangs:
         places = _Places(snapshot, [key for key in snapshot.active if key not in waiting])
         fitting = (entry for entry in resting.values() if places.suffice(entry))
         woken = frozenset(entry.gang.key for entry in sorted(fitting, key=WaitingGang.turn) if places.serve(entry))
-        return replace(snapshot, active=tuple(key for key in snapshot.active if key not in resting or key in woken), calm=woken)
+        active = tuple(key for key in snapshot.active if key not in resting or key in woken)
+        return replace(snapshot, active=active, calm=woken, is_partial=True)
 
     def note(self, snapshot: Snapshot, decisions: Decisions) -> None:
         """Leave every gang out from now on that waited in vain and has no nominated nodes; let go of all others of the session."""

@@ -84,6 +84,8 @@ def run_traced(
     if trace.level:
         note_opening(session)
     for name in policy.actions:
+        if session.is_moot:
+            break
         session.trace.note(ActionEntered, name)
         catalogue.actions[name](policy.arguments_by_action.get(name, {})).run(session)
         session.trace.note(ActionLeft, name)
@@ -211,22 +213,25 @@ def close_session(session: Session) -> Decisions:
         _note_minima(session)
     decisions.trace, decisions.is_guarded = session.trace.events, session.is_guarded
     decisions.heeds_tiers = session.is_asked(hooks.HYPERNODE_GRADIENTS)
-    active, aftermath = set(session.snapshot.active), Aftermath(session.ledger)
+    active, outcome = set(session.snapshot.active), _outcome_maker(session)
     for key, state in session.gangs.items():
         if key not in active and all(task.status is task.task.status for task in state.tasks):
             continue  # somebody only looked at it
         for task in state.tasks if state.tally.pipelined else ():
             if task.status is Status.PIPELINED:
                 decisions.pipelined[task.task.key] = session.node_name(task.node)
-        decisions.outcomes.append(_outcome(session, state, aftermath, is_guarded=session.is_guarded))
-    decisions.outcomes.extend(_outcome(session, state, aftermath, is_guarded=False) for state in session.left_out)
+        decisions.outcomes.append(outcome(state, session.is_guarded))
+    decisions.outcomes.extend(outcome(state, False) for state in session.left_out)
     return decisions
 
 
-def _outcome(session: Session, state: GangState, aftermath: Aftermath, *, is_guarded: bool) -> Outcome:
+def _outcome_maker(session: Session) -> Callable[[GangState, bool], Outcome]:
+    """Return what makes the outcome of a gang, given whether it is guarded; the rest is the same for all."""
     policy = session.policy
-    loose, tried = not policy.holds_gangs, policy.tries_all_gangs
-    return Outcome(state, is_guarded, session.now, is_loose=loose, was_tried=tried, aftermath=aftermath)
+    return partial(
+        Outcome, now=session.now, is_loose=not policy.holds_gangs, was_tried=policy.tries_all_gangs, says_why=policy.says_why,
+        aftermath=Aftermath(session.ledger),
+    )  # fmt: skip
 
 
 def _note_minima(session: Session) -> None:

@@ -52,6 +52,8 @@ class Outcome:
     """The policy lets a part of a gang start without the rest."""
     was_tried: bool = False
     """There is no admission: the gang was tried if its queue and its pods are there."""
+    says_why: bool = True
+    """Somebody reads why the gang waits."""
     seen: Snapshot | None = None
     """The part of the cluster that its scheduler sees, where several share the cluster."""
     aftermath: Aftermath | None = field(default=None, compare=False, repr=False)

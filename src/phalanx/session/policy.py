@@ -81,6 +81,10 @@ class Policy:
     """Whether nodes whose condition Ready is not True take pods: `by-taints` as in Volcano, where only the taints count that the
     node controller puts on them; or `refused`, where they take none. Snapshots and hand-written nodes may lack these taints.
     """
+    says_why: bool = True
+    """Gangs are told why they wait. Nothing is decided by it, and it costs time on a full cluster: whoever runs
+    sessions that nobody reads about does without.
+    """
 
     @property
     def has_admission(self) -> bool:

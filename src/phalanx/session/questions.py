@@ -203,6 +203,11 @@ class Questions:
         """Tell whether a gang is ready once so many more tasks are placed, whichever they are, and not before."""
         return self._counts_members(hooks.GANG_READY) and gang.is_ready_with(count)
 
+    def is_nothing_below(self, gang: GangState, count: int) -> bool:
+        """Tell whether it is certain that a gang is neither ready nor pipelined with fewer than so many more places."""
+        is_counted = self._counts_members(hooks.GANG_READY) and self._counts_members(hooks.GANG_PIPELINED)
+        return is_counted and not gang.tally.pipelined and gang.lacks(count)
+
     def _counts_members(self, hook: AnyHook) -> bool:
         """Tell whether members alone are counted to answer a hook."""
         if hook.name not in self._member_counts:
@@ -361,6 +366,8 @@ class Questions:
 
     def task_scores(self, task: TaskState, candidates: Mask | None = None) -> Scores | None:
         """Return scores that depend on the task itself, to choose among some nodes or all; None when nobody has any."""
+        if not self._asked[hooks.TASK_SCORES.name]:  # asked for every task, and few plugins have an answer
+            return None
         return self._ask(hooks.TASK_SCORES, task, candidates)
 
     def scores_by_leaf(self, task: TaskState) -> bool:

@@ -71,6 +71,7 @@ class Session(Questions):
         self._requests: dict[Shape, Request] = {}
         self._requests_by_amounts: dict[Hashable, Request] = {}
         self._minima: dict[Hashable, Wanted] = {}
+        self._minimum_by_gang: dict[GangState, Wanted] = {}
         self._books: dict[Any, Any] = {}
         self._node_views: dict[Hashable, NodeView] = {}
         self._node_view_keys: dict[Shape, Hashable] = {}
@@ -115,6 +116,11 @@ class Session(Questions):
         found: State = known[1]
         return found
 
+    @property
+    def is_moot(self) -> bool:
+        """Tell whether it need not be finished: it evicts although gangs were left out, so one with all of them replaces it."""
+        return self.snapshot.is_partial and bool(self.decisions.evictions)
+
     def close(self) -> None:
         """Ask every plugin to close."""
         self._ask(hooks.CLOSE)
@@ -153,11 +159,14 @@ class Session(Questions):
 
     def minimum_of(self, gang: GangState) -> Wanted:
         """Return the least that a gang asks for, as its group says; nothing if it says nothing."""
-        minimum = gang.gang.min_resources or {}
-        key = tuple(minimum.items())
-        wanted = self._minima.get(key)
+        wanted = self._minimum_by_gang.get(gang)
         if wanted is None:
-            wanted = self._minima[key] = Wanted.of(self.vector(minimum), self.snapshot.space)
+            minimum = gang.gang.min_resources or {}
+            key = tuple(minimum.items())
+            wanted = self._minima.get(key)
+            if wanted is None:
+                wanted = self._minima[key] = Wanted.of(self.vector(minimum), self.snapshot.space)
+            self._minimum_by_gang[gang] = wanted
         return wanted
 
     def statement(self) -> Statement:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.model.gang import Gang
+from phalanx.model.held_amount import held_amount
 from phalanx.model.kinds import POD, Document
 from phalanx.model.quantity import parse_quantity
-from phalanx.model.resources import GPU, scale_of
-from phalanx.model.shape import UNKNOWN_GPU_MEMORY_MIB
+from phalanx.model.resources import GPU
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.model.task_status import ENDED
 from phalanx.model.watch_event import DELETED, WatchEvent
@@ -214,12 +214,7 @@ class Recorder:
         self.useful.append((self.moment, total))
 
     def _amount(self, task: Task) -> float:
-        if task.reserved_gpu:
-            return 0.0  # what it holds is counted with those who share it
-        share = task.shape.gpu_share
-        if share is not None and self.resource == GPU:
-            return share.portion_of(UNKNOWN_GPU_MEMORY_MIB) * share.devices
-        return task.shape.request.get(self.resource, 0) / scale_of(self.resource)
+        return held_amount(task, self.resource)
 
     # --- nodes and queues --------------------------------------------------------------------------------------------
 

@@ -93,6 +93,8 @@ class Settings:
     """How long these gangs run, whatever they or `durations` say."""
     done_by_gang: Mapping[GangKey, float] = field(default_factory=dict)
     """For how long gangs that run at the start have worked already."""
+    says_why: bool = True
+    """Groups say why they wait. Nobody reads it while weeks pass; why gangs wait at the end is found out then."""
     has_binder: bool = False
     """Sessions ask for binds by BindRequests, and the binder carries them out; otherwise pods are bound at once."""
 

@@ -126,7 +126,7 @@ class World:
         pace = Pace(
             gap=self.settings.period, later=self.settings.settling, heartbeat=self.settings.heartbeat, rests=True,
             is_resilient=is_served, isolates=self._isolates, arrival=Pace().arrival if is_served else 0.0,
-            writes_pod_conditions=is_served, wakes_all=is_served,
+            writes_pod_conditions=is_served, wakes_all=is_served, says_why=self.settings.says_why,
         )  # fmt: skip
         is_unschedulable_kept = self.settings.parks_up_to > 0 and not profile.policy.counts_all_gangs
         self.loop = SessionLoop(
@@ -170,6 +170,11 @@ class World:
         """Call somebody with every event that a session or a controller records."""
         for port in (self.port, self._controller_port):
             port.recorded.append(listener)
+
+    @property
+    def planner(self) -> GatePlanner | None:
+        """Who looks behind scheduling gates."""
+        return None if self.gates is None else self.gates.planner
 
     # --- time --------------------------------------------------------------------------------------------------------
 

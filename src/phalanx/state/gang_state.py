@@ -367,9 +367,19 @@ class GangState:
 
     def is_ready_with(self, count: int) -> bool:
         """Tell whether the gang is ready once so many more of its tasks are placed, whichever they are, and not before."""
-        if self.gang.roles_count or self.has_subgroups or self.gang.quorum is Quorum.FRESH:
-            return False
-        return self.gang.min_member - self.tally.ready - self.tally.pending_best_effort == count
+        return self._lack() == count
+
+    def lacks(self, count: int) -> bool:
+        """Tell whether the gang needs at least so many more of its tasks placed, whichever they are; False where roles count."""
+        lack = self._lack()
+        return lack is not None and lack >= count
+
+    def _lack(self) -> int | None:
+        """Return how many more tasks make the gang ready, whichever they are; None where that is not all that counts."""
+        gang, tally = self.gang, self.tally
+        if gang.roles_count or gang.subgroups or gang.quorum is Quorum.FRESH:
+            return None
+        return gang.min_member - tally.ready - tally.pending_best_effort
 
     def may_continue_without(self, failed_roles: set[str], subgroup: SubGroupState) -> bool:
         """Tell whether the gang can still be ready although a task of these roles found no node.

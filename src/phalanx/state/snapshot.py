@@ -117,6 +117,8 @@ class Snapshot:
     """Reservation pods: tasks that hold a shared device for those who share it."""
     calm: frozenset[GangKey] = frozenset()
     """Gangs that may take free room in this session but evict nobody."""
+    is_partial: bool = False
+    """Gangs that wait were left out: if a session on it evicts anybody, another one on all of them replaces it."""
     namesakes: Mapping[str, Queue] = field(default_factory=dict)
     """KAI's queues that have the name of one of Volcano's in `queues`; they replace it for whoever decides by KAI's rules."""
     full_tree: Mapping[str, Queue] | None = None
