@@ -48,7 +48,7 @@ check-types: $(TOOLS)
 	$(BIN)/mypy --strict src tests
 	$(BIN)/mypy --strict scripts/conformance
 	$(BIN)/mypy --strict scripts/demo
-	MYPYPATH=src:benchmarks $(BIN)/mypy --strict benchmarks/footprint.py benchmarks/real_pods.py
+	MYPYPATH=src:benchmarks $(BIN)/mypy --strict benchmarks/footprint.py benchmarks/real_pods.py benchmarks/recording.py
 	$(BIN)/mypy --strict benchmarks/race
 	$(BIN)/mypy --strict docs/figures/draw.py
 	$(BIN)/mypy --strict scripts/manifests

@@ -1,11 +1,13 @@
 """A scheduler on a real API server is recorded, with faults and a kill in between; what it decided is decided again."""
 
+import json
 import secrets
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from phalanx.cli import main
@@ -13,7 +15,7 @@ from phalanx.dev.kwok_nodes import RACK, Machines
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.processes import launch
 from phalanx.dev.replicas import Replica
-from phalanx.recording.entries import CarriedOut, Decided, Header
+from phalanx.recording.entries import CarriedOut, Changed, Decided, Header, Moment
 from tests.support.fault_proxy import Proxy
 from tests.support.http_api import connection_to
 from tests.support.live_gangs import Ranks, clear
@@ -68,6 +70,44 @@ def test_a_live_run_with_faults_is_decided_again_as_it_was(plane: ControlPlane, 
         "a kill costs half a second at most"
     )
     assert_same(sessions)
+    _assert_a_load(log, tmp_path / "load.yaml")
+
+
+def _assert_a_load(log: Path, file: Path) -> None:
+    """Make a load of the recording: a restart of the scheduler moves no node, and ends nobody's work."""
+    result = CliRunner().invoke(main, ["replay", str(log), "--to", str(file)])
+    assert result.exit_code == 0, result.output
+    scenario, *_ = yaml.safe_load_all(file.read_text())
+    assert not scenario.get("nodes"), "all nodes are there all the time"
+    simulated = CliRunner().invoke(main, ["simulate", str(file), "-o", "json"])
+    assert simulated.exit_code == 0, simulated.output
+    gangs = json.loads(simulated.stdout)["gangs"]
+    assert [gang["tasks"] for gang in gangs] == [8] * 4
+
+
+def test_a_recording_with_a_real_job_is_a_load_with_its_duration(plane: ControlPlane, api: Api, tmp_path: Path) -> None:
+    log, file = tmp_path / "log", tmp_path / "load.yaml"
+    rack = api.read(f"/api/v1/nodes/node-{FIRST}").body["metadata"]["labels"][RACK]
+    flags = [
+        "--kubeconfig", str(plane.scheduler_kubeconfig_for(api.namespace)), "--scheduler-name", api.namespace,
+        "--no-leader-elect", "--record", str(log), "-v", "2",
+    ]  # fmt: skip
+    with Replica(tmp_path, "recorded", flags):
+        gang = Ranks(api.namespace, "train", 3, api.namespace, node_labels={RACK: rack}, owner="indexed Job")
+        gang.submit(plane)
+        assert eventually(lambda: len(running(log)) == 3, seconds=SOON_SECONDS), "who is deleted before has no duration"
+        clear(api)
+        assert eventually(lambda: not gang.bound(api), seconds=SOON_SECONDS)
+    assert_same(replayed(log))
+    result = CliRunner().invoke(main, ["replay", str(log), "--to", str(file)])
+    assert result.exit_code == 0, result.output
+    simulated = CliRunner().invoke(main, ["simulate", str(file), "-o", "json"])
+    assert simulated.exit_code == 0, simulated.output
+    (found,) = json.loads(simulated.stdout)["gangs"]
+    assert (found["name"], found["tasks"]) == (f"{api.namespace}/train", 3)
+    moments = [entry.now for entry in all_entries(log) if isinstance(entry, Header | Moment | Decided)]
+    assert 0 < found["run"] < max(moments) - min(moments), "from its start to its end, both of which were seen"
+    assert "already exists" not in simulated.stderr, "what the cluster had is no news"
 
 
 def test_a_cluster_is_recorded_without_a_scheduler_and_nothing_is_written(plane: ControlPlane, api: Api, tmp_path: Path) -> None:
@@ -85,6 +125,12 @@ def test_a_cluster_is_recorded_without_a_scheduler_and_nothing_is_written(plane:
         assert {request.method for request in proxy.seen} == {"GET"}
     result = CliRunner().invoke(main, ["explain", f"{api.namespace}/watched", "--log", str(log), "--scheduler-name", "nobody"])
     assert result.exit_code in (0, 3), result.output
+
+
+def running(log: Path) -> set[str]:
+    """Return the pods that run in a recording by now; it is written half a second later, so they have run for a while then."""
+    changes = [entry for entry in all_entries(log) if isinstance(entry, Changed)]
+    return {entry.name for entry in changes if entry.fields.get("status", {}).get("phase") == "Running" and "train" in entry.name}
 
 
 def gang_pods(log: Path) -> set[str]:

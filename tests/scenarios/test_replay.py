@@ -1,6 +1,7 @@
 """Recordings as people make and use them: recorded, replayed, asked about, and damaged."""
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -113,11 +114,40 @@ def test_the_first_difference_is_shown_and_the_exit_status_says_so(log: Path, tm
     result = run("replay", str(changed))
     assert result.exit_code == 3
     assert "decides something else:" in result.stdout
-    assert ": recorded elsewhere, decided node-" in result.stdout
+    assert re.search(r"bind default/\S+ +elsewhere +node-\d+ +differs", result.stdout)
+    assert re.search(r"gang default/\S+ +Inqueue, 1 BINDING +Inqueue, 1 BINDING\n", result.stdout), "what is the same is shown too"
     answer = json.loads(run("replay", str(changed), "-o", "json", "-v", "3").stdout)
     assert answer["same"] is False
     assert answer["firstDifference"]["session"] == 1
+    assert set(answer["firstDifference"]["recorded"][""]["binds"].values()) == {"elsewhere"}
+    assert "elsewhere" not in answer["firstDifference"]["decided"][""]["binds"].values()
     assert any(step["event"] == "placed" or "node" in step for step in answer["trace"])
+
+
+def test_the_cluster_of_a_session_that_differs_can_be_scheduled_again(log: Path, tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    changed = _copied(log, tmp_path, _with_another_node)
+    first = json.loads(run("replay", str(changed), "--snapshot", str(file), "-o", "json").stdout)["firstDifference"]
+    result = run("schedule", "-f", str(file), "--now", first["time"], "-o", "json")
+    assert json.loads(result.stdout)["binds"] == first["decided"][""]["binds"]
+    stepped = run("schedule", "-f", str(file), "--now", first["time"], "--step", "--script", _script(tmp_path))
+    assert stepped.exit_code == 0, stepped.output
+
+
+def _script(folder: Path) -> str:
+    (folder / "keys").write_text("next\nquit\n")
+    return str(folder / "keys")
+
+
+def test_no_snapshot_is_written_where_nothing_differs(log: Path, tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    result = run("replay", str(log), "--snapshot", str(file))
+    assert result.exit_code == 0
+    assert "not written, because no session differs" in result.stderr
+    assert not file.exists()
+    file.write_text("mine")
+    refused = run("replay", str(log), "--snapshot", str(file))
+    assert (refused.exit_code, file.read_text()) == (1, "mine")
 
 
 def test_a_recording_of_a_killed_process_is_read_as_far_as_it_goes(log: Path, tmp_path: Path) -> None:
@@ -137,6 +167,7 @@ def test_a_flipped_bit_is_said_and_nothing_crashes(log: Path, tmp_path: Path) ->
     result = run("replay", str(tmp_path))
     assert result.exit_code == 0
     assert "does not match its checksum: what follows in this segment is lost; nothing follows it" in result.stderr
+    assert result.stdout.splitlines()[-1] == "every decision that can be read is the same"
 
 
 @pytest.mark.parametrize(
@@ -170,6 +201,7 @@ def test_a_moment_of_a_recording_can_be_asked_about(log: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
+        (("replay", ".", "--snapshot", "x", "--step"), "leave out --step, --to, --config and --profile"),
         (("schedule", "--at", "06:00", "-f", "x"), "name the recording with --log DIR"),
         (("explain", "a/b", "--log", ".", "--context", "c"), "the cluster and the time come from the recording"),
         (("simulate", "x", "--record", "y", "--compare", "kai,phalanx"), "--record and --compare exclude each other"),

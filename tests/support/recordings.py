@@ -17,11 +17,23 @@ SMALL = Bounds(segment_bytes=4_000)
 
 
 @contextmanager
-def recorded(world: World, folder: Path, *, profile: str = "phalanx", bounds: Bounds = SMALL) -> Iterator[Recorder]:
+def recorded(world: World, folder: Path, *, profile: str = "phalanx", text: str = "", bounds: Bounds = SMALL) -> Iterator[Recorder]:
     """Record what a world does inside the block."""
     writer = LogWriter(folder, bounds, report=_fail, is_patient=True)
-    recorder = Recorder(Recorded("test", world.cache, world.store.everything, lambda: world.now), writer, Config(profile, ""))
+    recorder = Recorder(Recorded("test", world.cache, world.store.everything, lambda: world.now), writer, Config(profile, text))
     recorder.follow(world.loop)
+    if world.planner is not None:
+        recorder.follow_gates(world.planner)
+    recorder.turn()
+    yield recorder
+    recorder.close()
+
+
+@contextmanager
+def observed(world: World, folder: Path, *, profile: str = "phalanx") -> Iterator[Recorder]:
+    """Record a world inside the block as `phalanx record` does: what happens in it, and nothing of who decides."""
+    writer = LogWriter(folder, Bounds(), report=_fail, is_patient=True)
+    recorder = Recorder(Recorded("record", world.cache, world.store.everything, lambda: world.now), writer, Config(profile, ""))
     recorder.turn()
     yield recorder
     recorder.close()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from phalanx.dialects.cluster import ObjectCluster, structs_read
+from phalanx.dialects.cluster import ObjectCluster, places_read, structs_read
 from phalanx.dialects.recorded_fields import is_recorded, recorded
 from phalanx.errors import SnapshotError
 from phalanx.testing import build
@@ -94,8 +94,8 @@ def test_a_pod_is_read_the_same_from_what_is_kept() -> None:
 
 
 def test_every_kind_that_is_read_is_recorded_and_secrets_are_not() -> None:
-    assert all(is_recorded(*place) for place in structs_read())
-    assert all(structs for structs in structs_read().values()), "whoever reads a kind says by which struct"
+    assert all(is_recorded(*place) for place in places_read())
+    assert all(structs_read(place) for place in places_read()), "whoever reads a kind says by which struct"
     for kind in ("Secret", "ConfigMap", "ServiceAccount", "Event", "Job"):
         assert recorded({"apiVersion": "v1", "kind": kind, "metadata": {"name": "x"}, "data": {"x": PLANTED}}) is None
 

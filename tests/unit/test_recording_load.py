@@ -173,6 +173,17 @@ def test_pods_that_come_later_than_their_gang_do_so_again(tmp_path: Path) -> Non
     assert load.scenario["arrivals"] == [{"at": "100s", "pods": [f"default/{pods[2]['metadata']['name']}"]}]
 
 
+def test_queues_that_a_scheduler_makes_are_there_from_the_beginning(tmp_path: Path) -> None:
+    world = _world()
+    queues = [build.queue(name) for name in ("root", "late")]
+    train = worlds.gang("train", tasks=1, duration="1m", gpus=1)
+    _, load = _loaded(
+        tmp_path, world, 300, (0.0, lambda: world.submit([train])), (10.0, lambda: [world.store.create(item) for item in queues])
+    )
+    arrivals = {name: ARRIVES in notes for name, notes in _annotations(load, "Queue").items()}
+    assert arrivals == {"default": False, "root": False, "late": True}
+
+
 def test_events_of_nodes_in_the_words_of_scenarios(tmp_path: Path) -> None:
     world = _world(nodes=3)
     late = build.node("late", gpus=2)

@@ -19,11 +19,17 @@ TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 def put_gangs(cluster: ObjectCluster, *, pods: int, gang: int, is_real: bool) -> None:
     """Enter gangs of equal size, waiting for their admission."""
+    for document in gang_objects(pods=pods, gang=gang, is_real=is_real):
+        cluster.put(document)
+
+
+def gang_objects(*, pods: int, gang: int, is_real: bool) -> Iterator[Document]:
+    """Yield gangs of equal size, each with its group first."""
     for number in range(pods // gang):
-        cluster.put(_group(number, gang))
+        yield _group(number, gang)
         for member in range(gang):
             pod = _pod(number, member)
-            cluster.put(as_made_by_a_job(pod, number, member) if is_real else pod)
+            yield as_made_by_a_job(pod, number, member) if is_real else pod
 
 
 def _group(number: int, gang: int) -> Document:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from phalanx.recording.log_writer import Bounds
     from phalanx.recording.recorder import Recorder
     from phalanx.scheduling.cache import SchedulerCache
+    from phalanx.scheduling.gates import GatePlanner
     from phalanx.scheduling.loop import SessionLoop
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])  # Any: a command, whatever it takes
@@ -83,6 +84,8 @@ class Subject:
     objects: "Callable[[], Iterable[Document]]"
     now: Callable[[], float]
     loop: "SessionLoop"
+    planner: "GatePlanner | None" = None
+    is_known: Callable[[], bool] = lambda: True
 
 
 @contextmanager
@@ -97,8 +100,10 @@ def recorded(
     from phalanx.recording.recorder import Recorded, Recorder
 
     writer = LogWriter(Path(asked.record), bounds_of(asked), report=report, is_patient=is_patient)
-    recorder = Recorder(Recorded(subject.source, subject.cache, subject.objects, subject.now), writer, config)
+    recorder = Recorder(Recorded(subject.source, subject.cache, subject.objects, subject.now, subject.is_known), writer, config)
     recorder.follow(subject.loop)
+    if subject.planner is not None:
+        recorder.follow_gates(subject.planner)
     recorder.turn()
     try:
         yield recorder

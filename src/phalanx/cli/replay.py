@@ -38,6 +38,7 @@ class ReplayOptions:
     assumed: float | None
     form: str
     verbosity: str | None
+    snapshot: str | None
     step: bool
     script: str | None
     at: str | None
@@ -68,6 +69,10 @@ class ReplayOptions:
             raise click.UsageError("--to writes a file for 'simulate'; leave out -o")
         if self.verbosity and (self.to or self.compares):
             raise click.UsageError("-v traces a session that differs from the recorded one; leave out --to, --config and --profile")
+        if self.snapshot and (self.step or self.to or self.compares):
+            raise click.UsageError(
+                "--snapshot writes the cluster of a session that differs; leave out --step, --to, --config and --profile"
+            )
         if self.assumed is not None and not (self.to or self.compares):
             raise click.UsageError("--assume is for simulations of the recorded work; use it with --to, --config or --profile")
 
@@ -93,6 +98,10 @@ class ReplayOptions:
     type=click.Choice(LEVELS),
     help="Trace the first session that differs, or step at this level: 3 what happened, 5 everything.",
 )
+@click.option(
+    "--snapshot", type=click.Path(dir_okay=False), metavar="FILE",
+    help="Write the objects of the first session that differs to this file, for 'phalanx schedule'.",
+)  # fmt: skip
 @step_options
 @click.option(
     "--at",

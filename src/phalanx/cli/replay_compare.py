@@ -1,41 +1,33 @@
 """`phalanx replay --config` and `--profile`: the recorded work under the recorded configuration and under another one."""
 
 import gc
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from math import ceil
 from pathlib import Path
 from typing import Any
 
 from phalanx.cli import output
-from phalanx.cli.embedded_objects import served_documents
 from phalanx.cli.policy_options import asked_policy
+from phalanx.cli.recorded_simulations import RecordedLoad, outcomes, simulations
 from phalanx.cli.replay import ReplayOptions
-from phalanx.cli.replay_load import RecordedLoad, read_load
+from phalanx.cli.replay_load import read_load
 from phalanx.cli.simulate_output import aligned
-from phalanx.cli.simulate_run import GARBAGE, PlaybackPace, SimulationInput, simulated, told, world_of
-from phalanx.cli.yaml_text import yaml_text
+from phalanx.cli.simulate_run import GARBAGE
 from phalanx.config.policies import with_gates
-from phalanx.config.schedulers import our_schedulers
 from phalanx.explain.reason_text import counted
 from phalanx.recording.moment import Span, time_text
 from phalanx.recording.other_outcome import (
     AGREED_SECONDS,
     ComparedGang,
     Distance,
-    GangOutcome,
     Totals,
     compared,
     distance,
     totals,
 )
 from phalanx.recording.replay import policy_of_config
-from phalanx.session.policy import Policy
 from phalanx.sim.metrics import short_time
-from phalanx.sim.scenario import find_scenarios
-from phalanx.sim.setup import cast
 
-PLACE = "the load of the recording"
 MOST_GANGS = 40
 NEVER, RAN = "never", "ran"
 RECORDED = "recorded configuration"
@@ -75,46 +67,14 @@ def compare(asked: ReplayOptions) -> bool:
     assert config is not None, "a recording begins with one"
     names = (config.profile or RECORDED, Path(asked.config).name if asked.config else asked.profile or "")
     policies = (policy_of_config(config), with_gates(other, config.gates))
-    results = _simulations(found, names, policies)
+    results = simulations(found, list(zip(names, policies, strict=True)))
     if len(results) < len(policies):
         output.complain("interrupted before both simulations were over: nothing to compare")
         return False
-    same, others = (_outcomes(result) for result in results)
+    same, others = map(outcomes, results)
     rows = compared(found.load.names, found.work.ended, same, others)
     _write(asked, Comparison(found, names, rows, len(others.keys() - found.load.names.keys())))
     return True
-
-
-# --- simulations ---------------------------------------------------------------------------------------------------------
-
-
-def _simulations(found: RecordedLoad, names: tuple[str, str], policies: tuple[Policy, Policy]) -> list[Mapping[str, Any]]:
-    """Return what came out of each; fewer on Ctrl-C."""
-    given, pace, results = _input(found), PlaybackPace(None), []
-    with pace.listening():
-        for name, policy in zip(names, policies, strict=True):
-            world = world_of(given, name, policy)
-            with told(world, name, is_traced=False):
-                shown = simulated(given, name, world, pace)
-            if pace.is_over:
-                break
-            results.append(shown.result)
-    return results
-
-
-def _input(found: RecordedLoad) -> SimulationInput:
-    served = served_documents(found.load.documents, PLACE)
-    (scenario,) = find_scenarios(yaml_text(found.load.scenario).encode(), PLACE)
-    schedulers = frozenset(found.work.header.schedulers if found.work.header else ()) or our_schedulers()
-    until = float(ceil(found.load.seconds)) or 1.0
-    return SimulationInput(cast(served.documents, served.cluster), scenario, None, 0, until, schedulers)
-
-
-def _outcomes(result: Mapping[str, Any]) -> dict[str, GangOutcome]:
-    return {
-        gang["name"]: GangOutcome(gang["wait"], gang["started"] is not None, gang["finished"] is not None, gang["evicted"])
-        for gang in result["gangs"]
-    }
 
 
 # --- output --------------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import click
 from phalanx.cli import output
 from phalanx.cli.progress import clear_progress, show_progress
 from phalanx.cli.replay import ReplayOptions
+from phalanx.cli.replay_difference import refuse_snapshot, sides, write_difference, write_snapshot
 from phalanx.explain.answer import trace
 from phalanx.explain.reason_text import counted
 from phalanx.recording.entries import CarriedOut, Dropped, Header
@@ -19,13 +20,11 @@ from phalanx.recording.moment import Span, time_text
 from phalanx.recording.reading import Recording
 from phalanx.recording.replay import Replay, ReplayedSession
 from phalanx.scheduling.shards import decide
-from phalanx.session.cycle import Profile
 from phalanx.session.decision import Decisions
 from phalanx.session.shard_decisions import together
 from phalanx.sim.metrics import short_time
 
 BETWEEN_LINES_SECONDS = 0.2
-MOST_DIFFERENCES = 20
 
 
 @dataclass(slots=True)
@@ -42,15 +41,13 @@ class ReplayOutcome:
     carried_out: dict[str, int] = field(default_factory=dict)
     first: ReplayedSession | None = None
     """The first session that differs."""
-    profile: Profile | None = None
-    """That of the last session."""
     problems: list[str] = field(default_factory=list)
 
     def traced(self, level: int) -> Decisions | None:
         """Decide the session that differs once more, to see how it goes: it is pure."""
-        if self.first is None or self.profile is None:
+        if self.first is None:
             return None
-        return together(decide(self.first.session.snapshot, self.profile, trace_level=level))
+        return together(decide(self.first.session.snapshot, self.first.profile, trace_level=level))
 
     def document(self) -> dict[str, Any]:  # Any: as JSON has it
         """Return the outcome as plain data."""
@@ -60,7 +57,7 @@ class ReplayOutcome:
             "source": self.source, "version": self.version, "from": time_text(self.span.begun), "to": time_text(self.span.ended),
             "carriedOut": self.carried_out, "problems": self.problems,
             "firstDifference": None if first is None else {
-                "session": first.number, "time": time_text(first.now), "differences": list(first.differences()),
+                "session": first.number, "time": time_text(first.now), "differences": list(first.differences()), **sides(first),
             },
         }  # fmt: skip
 
@@ -73,19 +70,25 @@ def replay(asked: ReplayOptions) -> bool:
         outcome.problems.append(text)
         output.note(text)
 
+    if asked.snapshot:
+        refuse_snapshot(asked.snapshot)
     recording, begun = Recording(Path(asked.folder), tell=tell), time.monotonic()
     with _progress(outcome):
-        _play(recording, outcome)
+        player = _play(recording, outcome)
     outcome.seconds = time.monotonic() - begun
     traced = outcome.traced(int(asked.verbosity)) if asked.verbosity else None
     if asked.form == "table":
         _write(outcome, traced)
     else:
         output.write_data(outcome.document() | ({"trace": trace(traced)} if traced is not None else {}), asked.form)
+    if asked.snapshot and outcome.first is not None:
+        write_snapshot(asked.snapshot, outcome.first, player.cluster)
+    elif asked.snapshot:
+        output.note(f"{asked.snapshot}: not written, because no session differs")
     return outcome.first is None
 
 
-def _play(recording: Recording, outcome: ReplayOutcome) -> None:
+def _play(recording: Recording, outcome: ReplayOutcome) -> Replay:
     player, begun, last = Replay(), None, 0.0
     for _, entry in recording.entries():
         outcome.entries += 1
@@ -100,8 +103,9 @@ def _play(recording: Recording, outcome: ReplayOutcome) -> None:
         last = max(last, player.cluster.now)
         outcome.sessions, outcome.span = player.count, Span(begun or 0.0, last)
         if session is not None and not session.is_same:
-            outcome.first, outcome.profile = session, player.profile
-            return
+            outcome.first = session
+            break
+    return player
 
 
 @contextmanager
@@ -139,21 +143,14 @@ def _write(outcome: ReplayOutcome, traced: Decisions | None) -> None:
     if outcome.dropped:
         click.echo(f"not recorded: {outcome.dropped:,} changes, because the disk could not keep up")
     if outcome.first is None:
-        click.echo("every decision is the same" if outcome.sessions else "no session is in the recording")
+        click.echo(_good_news(outcome))
         return
-    _write_difference(outcome.first)
+    write_difference(outcome.first, outcome.version)
     if traced is not None:
         output.write_trace(traced)
 
 
-def _write_difference(first: ReplayedSession) -> None:
-    differences = list(first.differences())
-    click.echo(f"session {first.number} at {time_text(first.now)} decides something else:")
-    for text in differences[:MOST_DIFFERENCES]:
-        click.echo(f"  {text}")
-    if len(differences) > MOST_DIFFERENCES:
-        click.echo(f"  and {len(differences) - MOST_DIFFERENCES} more")
-    whole = first.session.whole
-    gangs = f"{counted(len(whole.gangs), 'gang')}, {len(whole.active)} of them active"
-    click.echo(f"on {counted(len(whole.nodes.nodes), 'node')} with {gangs}")
-    click.echo("'-v 3' traces this session; 'phalanx schedule --log DIR --at TIME' shows the cluster of that time")
+def _good_news(outcome: ReplayOutcome) -> str:
+    if not outcome.sessions:
+        return "no session is in the recording"
+    return "every decision that can be read is the same" if outcome.problems else "every decision is the same"

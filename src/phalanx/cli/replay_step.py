@@ -31,6 +31,6 @@ def _sessions(recording: Recording, since: float | None) -> Iterator[SteppedSess
     player = Replay()
     for _, entry in recording.entries(since=since):
         found = player.enter(entry)
-        if found is not None and player.profile is not None and (since is None or found.now >= since):
+        if found is not None and (since is None or found.now >= since):
             number = f" {found.number}" if since is None else ""
-            yield SteppedSession(found.session.snapshot, player.profile, f"session{number} at {time_text(found.now)}")
+            yield SteppedSession(found.session.snapshot, found.profile, f"session{number} at {time_text(found.now)}")

@@ -99,7 +99,7 @@ def simulate(asked: SimulateOptions) -> SimulationOutcome:
 
 
 def _recorded(asked: SimulateOptions, world: World) -> AbstractContextManager[object]:
-    subject = Subject("simulate", world.cache, world.store.everything, lambda: world.now, world.loop)
+    subject = Subject("simulate", world.cache, world.store.everything, lambda: world.now, world.loop, world.planner)
     return recorded(asked, subject, config_typed(asked.config, asked.profile, asked.gates), report=output.note, is_patient=True)
 
 
@@ -216,7 +216,7 @@ def world_of(given: SimulationInput, name: str, policy: Policy) -> World:
     elif given.parts.is_empty:  # groups and pods that are complete: no controller would have anything to do
         world = World(
             profile,
-            settings=replace(given.scenario.settings, **FOR_WEEKS),
+            settings=replace(given.scenario.settings, **FOR_WEEKS, says_why=False),
             seed=given.seed,
             is_solo=name == SOLO_PROFILE,
             isolates=True,

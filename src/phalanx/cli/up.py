@@ -121,7 +121,7 @@ async def _run(asked: UpOptions) -> None:
         if first:
             output.note(f"other commands go to {first}, which was there first; to reach this cluster, add --server {address}")
 
-    subject = Subject("up", world.cache, world.store.everything, lambda: world.now, world.loop)
+    subject = Subject("up", world.cache, world.store.everything, lambda: world.now, world.loop, world.planner)
     try:
         with recorded(asked, subject, config_typed(asked.config, asked.profile, asked.gates), report=output.note):
             await embedded.run(ServingPlace(LOCALHOST, asked.port, Path(asked.state) if asked.state else None), announce, is_over)

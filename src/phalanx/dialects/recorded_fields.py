@@ -6,13 +6,13 @@ dialect or plugin may read, by their domains; labels are kept, since selectors m
 """
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypedDict
 
 import msgspec
 from msgspec.inspect import DictType, Field, ListType, StructType, Type, UnionType, type_info
 
-from phalanx.dialects.cluster import Document, group_and_kind, structs_read
+from phalanx.dialects.cluster import Document, group_and_kind, places_read, structs_read
 from phalanx.dialects.group_references import KAI_GROUP
 from phalanx.dialects.pods import GPU_DEVICES, GPU_FRACTION, GPU_MEMORY
 
@@ -29,22 +29,23 @@ NAMES = frozenset(
 """Annotations without a domain that are kept."""
 ALWAYS: "Fields" = {"apiVersion": None, "kind": None}
 ANNOTATED = "annotations"
+_KINDS = places_read()
 
 Fields = Mapping[str, "Fields | list[Fields | None] | Callable[[Any], Any] | None"]  # Any: as JSON has it
 """The fields of an object that are kept, each with those inside it; None keeps everything."""
+Take = Callable[[Any], Any]  # Any: as above
+"""Returns what is kept of the value of a field."""
+Takes = Mapping[str, Take | None]
+TakesByPart = Mapping[str, Takes | None]
 Part = Fields | list[Any] | Callable[[Any], Any] | None  # Any: as above, one level deeper
 
 
 def recorded(document: Document) -> Document | None:
     """Return what is kept of an object; None for a kind that sessions do not read."""
     place = group_and_kind(document)
-    fields = _fields_by_kind().get(place)
-    if fields is None:
+    if not is_recorded(*place):
         return None
-    try:
-        kept: dict[str, Any] = msgspec.convert(document, _shape(place))
-    except msgspec.ValidationError:  # somewhere is a text or a list where fields should be
-        kept = _kept(document, fields)
+    kept: dict[str, Any] = _taken(_shape(place), _fields_of(place), document)
     meta = kept.get("metadata")
     if isinstance(meta, dict) and meta.get(ANNOTATED):
         meta[ANNOTATED] = _known_annotations(meta[ANNOTATED])
@@ -53,16 +54,47 @@ def recorded(document: Document) -> Document | None:
 
 def is_recorded(group: str, kind: str) -> bool:
     """Tell whether objects of a kind are written down."""
-    return (group, kind) in _fields_by_kind()
+    return (group, kind) in _KINDS
 
 
 @cache
-def _shape(place: tuple[str, str]) -> Any:  # Any: a type that is made here
+def takes_by_part(place: tuple[str, str]) -> TakesByPart:
+    """Return what is kept of single fields, by the part of an object that they are in; a field without `Take` is kept whole.
+
+    Nothing is kept of fields that are not among them. A part without fields is a value by itself.
+    """
+    return {
+        part: {key: _take(inner) for key, inner in fields.items()} if isinstance(fields, Mapping) else None
+        for part, fields in _fields_of(place).items()
+    }
+
+
+def _take(fields: Part) -> Take | None:
+    if fields is None or callable(fields):
+        return fields
+    holder = cache(partial(_holder, fields))  # made when the field first differs: of most fields that never happens
+    return lambda value: _taken(holder(), fields, value)
+
+
+def _holder(fields: Part) -> type[msgspec.Struct]:
+    """Return a struct around the type of fields: of other types msgspec finds out each time what they are, in 4 µs and more."""
+    return msgspec.defstruct("Holder", [("value", _typed("Recorded", fields))])
+
+
+def _taken(holder: type[msgspec.Struct], fields: Part, value: Any) -> Any:  # Any: what JSON has
+    try:
+        return msgspec.convert({"value": value}, holder).value  # type: ignore[attr-defined]  # made of data
+    except msgspec.ValidationError:  # somewhere is a text or a list where fields should be
+        return _kept(value, fields)
+
+
+@cache
+def _shape(place: tuple[str, str]) -> type[msgspec.Struct]:
     """Return the fields of a kind as a type, so that msgspec takes them out; in Python that takes ten times as long."""
-    return _typed("Recorded", _fields_by_kind()[place])
+    return _holder(_fields_of(place))
 
 
-def _typed(name: str, fields: Part) -> Any:  # Any: as above
+def _typed(name: str, fields: Part) -> Any:  # Any: a type that is made here
     if isinstance(fields, Mapping):
         inner = {key: _typed(f"{name}{number}", fields[key]) for number, key in enumerate(fields)}
         return TypedDict(name, inner, total=False) | None  # type: ignore[operator]  # made of data
@@ -101,8 +133,9 @@ def _is_known(annotation: str) -> bool:
 
 
 @cache
-def _fields_by_kind() -> Mapping[tuple[str, str], Fields]:
-    return {place: {**ALWAYS, **_all_fields(structs)} for place, structs in structs_read().items()}
+def _fields_of(place: tuple[str, str]) -> Fields:
+    """Return the fields of a kind. They are looked for when its first object comes: a cluster has few of all kinds there are."""
+    return {**ALWAYS, **_all_fields(structs_read(place))}
 
 
 def _all_fields(structs: tuple[type[msgspec.Struct], ...]) -> dict[str, Part]:

@@ -70,7 +70,7 @@ class Live:
         self.port = ApiPort(client, self.outbox, self.mirror, self.clock, instance=setup.identity)
         self.loop = SessionLoop(self.port, self.cache, setup.profile, PACE, report=report, longest_rest=PACE.heartbeat)
         planner = GatePlanner(setup.gates, self.mirror.everything)
-        self._gates = GateLoop(self.port, planner, gap=BETWEEN_PLANS_SECONDS, report=report)
+        self.gates = GateLoop(self.port, planner, gap=BETWEEN_PLANS_SECONDS, report=report)
         self._gated = GatedConditions(self.mirror)
         self._quarantine_events = QuarantineEvents(self.port, self.cache)
         self.session_events = SessionEvents(self.port, self.loop, behind_gates=lambda: planner.waits)
@@ -143,7 +143,7 @@ class Live:
         try:
             if event.type == ADDED:
                 self.watching.look_for_owner(event.object)
-            self._gates.notice(event)
+            self.gates.notice(event)
             if self._runner is not None:
                 self._runner.notice(event.kind, event.object)
                 self.loop.noticed(event)
@@ -151,7 +151,7 @@ class Live:
             self.loop.notice(urgency)
 
     def _explain_gated(self) -> None:
-        for write in self._gated.writes(self._gates.planner.waiting_pods(), self.clock.now) if self._runner is not None else ():
+        for write in self._gated.writes(self.gates.planner.waiting_pods(), self.clock.now) if self._runner is not None else ():
             self.port.send(write, is_note=True)
 
     # --- leading -----------------------------------------------------------------------------------------------------
@@ -202,14 +202,14 @@ class Live:
         try:
             self.loop.start()
             self.loop.wake(Urgency.SOON)
-            self._gates.start()
+            self.gates.start()
             runner.start()
             self._quarantine_events.start()
             await self._was_set_back.wait()
         finally:
             self._runner = None
             self.loop.stop()
-            self._gates.stop()
+            self.gates.stop()
             runner.stop()
             self._quarantine_events.stop()
             self.outbox.drop()

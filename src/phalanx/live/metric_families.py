@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 
-from phalanx.live.metric_gauges import ReplacedGauge
+from phalanx.live.metric_gauges import ReadCounter, ReplacedGauge
 
 DECIDING = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Buckets for what the process does by itself, in seconds."""
@@ -108,3 +108,20 @@ class ProcessFamilies:
             registry=registry,
         )  # fmt: skip
         self.build = Info("phalanx_build", "Which build this is.", registry=registry)
+
+
+class RecordingFamilies:
+    """The recording of the process; all are 0 where there is none."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        """Enter them."""
+        self.written = ReadCounter(registry, "phalanx_recording_written_bytes_total", "Bytes written to the recording.")
+        self.segments = ReadCounter(registry, "phalanx_recording_segments_total", "Segments of the recording that were begun.")
+        self.dropped = ReadCounter(
+            registry,
+            "phalanx_recording_dropped_changes_total",
+            "Changes that are not in the recording: the disk could not keep up.",
+        )
+        self.interrupted = Gauge(
+            "phalanx_recording_interrupted", "1 while nothing can be recorded, as on a full disk.", registry=registry
+        )

@@ -1,10 +1,10 @@
-"""Two kinds of gauge that the metrics library does not have: one that is replaced whole, and a rate over the last minute."""
+"""Metrics that the library does not have: a gauge that is replaced whole, a count kept elsewhere, a rate over the last minute."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 MINUTE_SECONDS = 60.0
@@ -29,6 +29,20 @@ class ReplacedGauge(Collector):
         for labels, value in self._values.items():
             family.add_metric(labels, value)
         yield family
+
+
+class ReadCounter(Collector):
+    """A counter whose value somebody else keeps."""
+
+    def __init__(self, registry: CollectorRegistry, name: str, text: str) -> None:
+        """Begin with nothing to count."""
+        self._name, self._text = name, text
+        self.read: Callable[[], float] = lambda: 0.0
+        registry.register(self)
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        """Yield what a scrape gets."""
+        yield CounterMetricFamily(self._name, self._text, value=self.read())
 
 
 class LastMinute:

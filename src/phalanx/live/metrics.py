@@ -6,7 +6,7 @@ creation times of gangs do.
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from prometheus_client import CollectorRegistry, ProcessCollector, disable_created_metrics, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
@@ -14,7 +14,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from phalanx import __version__
 from phalanx.explain.gang_status import GangStatus, GangWithStatus, gang_status
 from phalanx.explain.queue_figures import Figures, queue_rows
-from phalanx.live.metric_families import GangFamilies, ProcessFamilies, SessionFamilies, WriteFamilies
+from phalanx.live.metric_families import GangFamilies, ProcessFamilies, RecordingFamilies, SessionFamilies, WriteFamilies
 from phalanx.live.metric_gauges import LastMinute
 from phalanx.live.start_latency import Starting
 from phalanx.live.waiting_gangs import WaitingRoom
@@ -25,6 +25,9 @@ from phalanx.scheduling.timing import Times
 from phalanx.session.decision import Decisions
 from phalanx.state.gang_state import GangState
 from phalanx.state.snapshot import Snapshot
+
+if TYPE_CHECKING:  # few processes are recorded, and the library for it takes a while to import
+    from phalanx.recording.log_writer import LogWriter
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 TIMEOUT = "ScheduleTimeout"
@@ -44,6 +47,7 @@ class Metrics:
         self.registry, self._clock = CollectorRegistry(), clock
         self._sessions, self._gangs = SessionFamilies(self.registry), GangFamilies(self.registry)
         self._writes, self._process = WriteFamilies(self.registry), ProcessFamilies(self.registry)
+        self._recording = RecordingFamilies(self.registry)
         self._waiting, self._starting, self._last_minute = WaitingRoom(), Starting(), LastMinute(clock)
         self._figures: Figures = {}
         self._counted: set[tuple[Attempt, str]] = set()
@@ -154,6 +158,13 @@ class Metrics:
     def quarantined(self, count_by_resource: Mapping[str, int]) -> None:
         """So many objects of each kind cannot be understood now."""
         self._process.quarantined.show(((resource,), count) for resource, count in count_by_resource.items())
+
+    def recorded_by(self, writer: "LogWriter") -> None:
+        """Everything is recorded, by this writer."""
+        self._recording.written.read = lambda: writer.written_bytes
+        self._recording.segments.read = lambda: writer.segments
+        self._recording.dropped.read = lambda: writer.dropped
+        self._recording.interrupted.set_function(lambda: writer.is_interrupted)
 
     def configured(self) -> None:
         """The process began with a good configuration."""

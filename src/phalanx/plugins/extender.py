@@ -104,7 +104,8 @@ class ExtenderPlugin:
             raise ConfigError(
                 f"plugin 'extender', argument 'extender.urlPrefix': {redacted_text(prefix)!r} is no address; write 'http://HOST:PORT'"
             )
-        self._ask = connect(Endpoint(prefix, timeout or 1.0, {verb: paths[verb] for verb in self._verbs}))
+        self.line = connect(Endpoint(prefix, timeout or 1.0, {verb: paths[verb] for verb in self._verbs}))
+        """Whoever wants to hear questions and answers puts a line of its own in front."""
 
     def _concerns(self, verb: str, task: TaskState) -> bool:
         """Tell whether the process wants to be asked about this task."""
@@ -134,7 +135,7 @@ class ExtenderPlugin:
                 self._tell(Question(verb, session, task, (node,)))
 
     def _tell(self, question: Question) -> None:
-        answer = self._ask(question)
+        answer = self.line(question)
         problem = answer.problem or answer.message
         if problem:
             question.session.trace.note(PluginNote, self.name, f"{question.verb}: {problem}")
@@ -150,7 +151,7 @@ class ExtenderPlugin:
         return _layers([self._refusal(session, task, node) for node in numbers.tolist()])
 
     def _refusal(self, session: Session, task: TaskState, node: int) -> tuple[str, int]:
-        answer = self._ask(Question("predicate", session, task, (node,)))
+        answer = self.line(Question("predicate", session, task, (node,)))
         return (self._no_answer(answer).message, 0) if answer.problem else (answer.message, answer.code)
 
     def _scoring_problem(self, session: Session, task: TaskState) -> Verdict:
@@ -160,7 +161,7 @@ class ExtenderPlugin:
         return self._no_answer(answer) if answer.problem else YES
 
     def _priorities(self, session: Session, task: TaskState) -> Answer:
-        return self._ask(Question("prioritize", session, task, tuple(range(len(session.snapshot.nodes)))))
+        return self.line(Question("prioritize", session, task, tuple(range(len(session.snapshot.nodes)))))
 
     def task_scores(self, session: Session, task: TaskState, candidates: Mask | None) -> Scores | None:
         """Ask for a score of each node; nodes that are left out score 0."""
@@ -180,7 +181,7 @@ class ExtenderPlugin:
     def _victims(self, verb: str, session: Session, task: TaskState, candidates: Sequence[TaskState]) -> list[TaskState] | None:
         if verb not in self._verbs:
             return None
-        answer = self._ask(Question(verb, session, task, victims=candidates))
+        answer = self.line(Question(verb, session, task, victims=candidates))
         if answer.problem:
             return None if self._is_ignorable else []
         return [victim for victim in candidates if victim.task.uid in answer.victim_uids] if answer.vote else None
@@ -189,7 +190,7 @@ class ExtenderPlugin:
         """Ask whether a gang may be admitted."""
         if "jobEnqueueable" not in self._verbs:
             return ABSTAINED
-        answer = self._ask(Question("jobEnqueueable", session, gang=gang))
+        answer = self.line(Question("jobEnqueueable", session, gang=gang))
         if answer.problem:
             verdict = self._no_answer(answer)
             return ABSTAINED if verdict.ok else Vote(-1, verdict)
@@ -199,7 +200,7 @@ class ExtenderPlugin:
         """Ask whether a gang may start."""
         if "jobReady" not in self._verbs:
             return YES
-        answer = self._ask(Question("jobReady", session, gang=gang))
+        answer = self.line(Question("jobReady", session, gang=gang))
         if answer.problem:
             return self._no_answer(answer)
         return YES if answer.is_true else self._refuse(f"the extender does not let gang {gang.key} start yet")
@@ -208,7 +209,7 @@ class ExtenderPlugin:
         """Ask whether a queue has all it should have."""
         if "queueOverused" not in self._verbs:
             return YES
-        answer = self._ask(Question("queueOverused", session, queue=queue))
+        answer = self.line(Question("queueOverused", session, queue=queue))
         if answer.problem:
             return self._no_answer(answer)
         return self._refuse(f"the extender says that queue {queue.name} has all it should have") if answer.is_true else YES

@@ -6,17 +6,24 @@ compares two sessions makes both records in the same way, from the same checkpoi
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
 import msgspec
 
 from phalanx.model.task_status import Status
+from phalanx.scheduling.gates import PlannedSession
 from phalanx.session.decision import ClaimGrant, Decisions, Outcome
 from phalanx.session.shard_decisions import ShardDecisions
+from phalanx.state.gang_state import GangState
 
 Record = dict[str, Any]  # Any: as msgpack has it
+Stand = list[Any]  # Any: texts and numbers
+"""Where a gang stands; the same object for all that stand alike, so nobody changes it."""
 DIGEST_BYTES = 8
+GATES = "gates"
+"""Stands where other records name a shard."""
 NAMES = [status.name for status in Status]
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 
@@ -43,7 +50,8 @@ class DecisionRecords:
 
     def __init__(self) -> None:
         """Begin before the first session."""
-        self._stands: dict[tuple[str, str], list[Any]] = {}  # Any: see _stand
+        self._stands: dict[str, dict[str, Stand]] = {}
+        """By shard and gang."""
 
     def forget(self) -> None:
         """Write all gangs again the next time."""
@@ -72,22 +80,36 @@ class DecisionRecords:
 
     def _changed(self, shard: str, outcomes: Sequence[Outcome]) -> Record:
         changed: Record = {}
+        stands = self._stands.setdefault(shard, {})
         for outcome in outcomes:
-            place, stand = (shard, outcome.state.key), _stand(outcome)
-            if self._stands.get(place) != stand:
-                self._stands[place] = changed[place[1]] = stand
+            state = outcome.state
+            key, stand = state.key, _stand(state)
+            if stands.get(key) != stand:
+                stands[key] = changed[key] = stand
         return changed
 
 
-def _stand(outcome: Outcome) -> list[Any]:  # Any: texts and numbers
+def _stand(state: GangState) -> Stand:
     """Return where a gang stands: its phase, its members by status, and who refused it why."""
-    state = outcome.state
-    counts = {NAMES[number]: count for number, count in enumerate(state.tally.counts) if count}
-    return [state.phase, counts, [f"{verdict.plugin}/{verdict.reason}" for verdict in state.verdicts]]
+    verdicts, counts = state.verdicts, tuple(state.tally.counts)
+    return _stand_of(state.phase, counts, tuple(f"{verdict.plugin}/{verdict.reason}" for verdict in verdicts) if verdicts else ())
+
+
+@lru_cache(maxsize=4096)
+def _stand_of(phase: str, counts: tuple[int, ...], refusals: tuple[str, ...]) -> Stand:
+    """Return a stand; thousands of gangs stand alike, and to describe each anew took most of the time of a record."""
+    return [phase, {NAMES[number]: count for number, count in enumerate(counts) if count}, list(refusals)]
 
 
 def _grant(grant: ClaimGrant) -> list[Any]:  # Any: texts and numbers
     return [[astuple(device) for device in grant.devices], [task.key for task in grant.users]]
+
+
+def plan_record(session: PlannedSession) -> Record:
+    """Return the record of a session behind gates: the new plans of pods, and the gangs that have no room."""
+    plans = {key: list(msgspec.structs.astuple(plan)) for key, plan in session.plans.items()}
+    record: Record = {"plans": plans, "waits": sorted(session.waits)}
+    return {GATES: {name: value for name, value in record.items() if value}}
 
 
 def encoded(record: Record) -> bytes:

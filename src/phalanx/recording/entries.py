@@ -73,6 +73,19 @@ class Put(Entry, tag="+", frozen=True):
     object: dict[str, Any]  # Any: as JSON has it
 
 
+class Changed(Entry, tag="c", frozen=True):
+    """An object changed in some fields only; whoever reads a recording gets it as `Put`."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    fields: dict[str, dict[str, Any]]  # Any: as JSON has it
+    """The fields that are new or other, by the part of the object that they are in."""
+    gone: list[tuple[str, str]] = []
+    """Parts, each with a field of it that is not there any more."""
+
+
 class Gone(Entry, tag="-", frozen=True):
     """An object went."""
 
@@ -117,6 +130,15 @@ class Decided(Entry, tag="s", frozen=True):
     now: float
     asks_all: bool
     decisions: dict[str, Any]  # Any: see decision_record.py
+    answers: list[list[tuple[str, dict[str, Any]]]] = []  # Any: see extender_answers.py
+    """What extenders answered, in order, for each time that the actions ran."""
+
+
+class Planned(Entry, tag="p", frozen=True):
+    """A session behind scheduling gates was held and planned this."""
+
+    now: float
+    plans: dict[str, Any]  # Any: see decision_record.py
 
 
 class CarriedOut(Entry, tag="w", frozen=True):
@@ -140,8 +162,8 @@ class Ended(Entry, tag="E", frozen=True):
 
 
 AnyEntry = (
-    Header | Config | Checkpoint | Carried | Moment | Put | Gone | Assumed | Forgotten | RequestAssumed | RequestConfirmed
-    | Decided | CarriedOut | Dropped | Ended
+    Header | Config | Checkpoint | Carried | Moment | Put | Changed | Gone | Assumed | Forgotten | RequestAssumed
+    | RequestConfirmed | Decided | Planned | CarriedOut | Dropped | Ended
 )  # fmt: skip
 ENCODER = msgspec.msgpack.Encoder()
 DECODER = msgspec.msgpack.Decoder(AnyEntry)

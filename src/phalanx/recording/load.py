@@ -23,11 +23,12 @@ from phalanx.model.listing import listed
 from phalanx.model.work_annotations import ARRIVES, DURATION
 from phalanx.recording.gang_lives import Ending, GangLife, Seat
 from phalanx.recording.moment import time_text
-from phalanx.recording.observed_work import ObservedWork, SeenObject
+from phalanx.recording.observed_work import ObservedWork, SeenObject, scheduler_of
 
 Json = dict[str, Any]  # Any: as JSON has it
 TOGETHER_SECONDS = 1.0
 """Pods that come, or end, so soon after each other do so together."""
+OWN_QUEUES = ("root", "default")
 MOST_NAMED = 5
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 OF_ONE_OBJECT = ("uid", "resourceVersion", "creationTimestamp", "generation", "ownerReferences", "managedFields")
@@ -45,10 +46,19 @@ class Load:
     names: Mapping[str, GangLife] = field(default_factory=dict)
     """The gangs of the load by their names in it."""
 
+    @property
+    def unmeasured(self) -> int:
+        """How many gangs have a duration that was not measured: they still ran or had not started, or were deleted before."""
+        return sum(life.duration() is None for life in self.names.values() if life.seats)
 
-def load_of(work: ObservedWork, *, start: float, assumed: float | None = None) -> Load:
-    """Return the load of a recording for a simulation that begins at `start`; gangs of unknown duration take `assumed` seconds."""
-    return _Loading(work, start, assumed).load()
+
+def load_of(work: ObservedWork, *, start: float, assumed: float | None = None, runs_on: bool = False) -> Load:
+    """Return the load of a recording for a simulation that begins at `start`; gangs of unknown duration take `assumed` seconds.
+
+    Gangs that run at the end take as long as they have run by then; with `runs_on` they do not end, so that a simulation in which
+    they start earlier gains nothing from an end that nobody has seen.
+    """
+    return _Loading(work, start, assumed, runs_on=runs_on).load()
 
 
 def duration_text(seconds: float) -> str:
@@ -59,8 +69,8 @@ def duration_text(seconds: float) -> str:
 class _Loading:
     """A load while it is made."""
 
-    def __init__(self, work: ObservedWork, start: float, assumed: float | None) -> None:
-        self._work, self._shift, self._assumed = work, start - work.begun, assumed
+    def __init__(self, work: ObservedWork, start: float, assumed: float | None, *, runs_on: bool) -> None:
+        self._work, self._shift, self._assumed, self._runs_on = work, start - work.begun, assumed, runs_on
         self._guesses: Counter[str] = Counter()
         """How durations that nobody saw were found."""
         self._apart: dict[float, list[str]] = {}
@@ -88,8 +98,8 @@ class _Loading:
         for seen in self._work.others.values():
             if seen.was_there:
                 yield self._there(seen.document)
-            else:  # a namespace is made with the first object in it, and nobody minds if it is there before
-                yield _as_made(seen.document) if seen.document["kind"] == "Namespace" else self._late(seen)
+            else:
+                yield _as_made(seen.document) if _comes_by_itself(seen.document) else self._late(seen)
 
     def _late(self, seen: SeenObject) -> Json:
         return _annotated(_as_made(seen.document), {ARRIVES: self._offset(seen.arrived)})
@@ -104,14 +114,14 @@ class _Loading:
 
     def _loose(self) -> Iterator[Json]:
         """Yield pods without a gang; those that other schedulers placed later cannot come in a simulation."""
-        ours = our_schedulers(self._work.header.schedulers if self._work.header else ())
+        ours = self._work.schedulers
         for seen in self._work.loose.values():
             pod, is_over = seen.document, (seen.document.get("status") or {}).get("phase") in ("Succeeded", "Failed")
             if seen.was_there and not is_over:
                 yield self._with_pod_duration(self._there(pod), seen)
             elif is_over:
                 self._lost["ended"] += 1
-            elif pod["spec"].get("schedulerName", "default-scheduler") in ours and not pod["spec"].get("nodeName"):
+            elif scheduler_of(pod) in ours and not pod["spec"].get("nodeName"):
                 yield self._with_pod_duration(_annotated(_as_made(fresh(pod)), {ARRIVES: self._offset(seen.arrived)}), seen)
             else:
                 self._lost["foreign"] += 1
@@ -183,7 +193,7 @@ class _Loading:
             return declared
         if life.ending is Ending.RUNS:
             self._guesses["runs"] += 1
-            return duration_text(worked)
+            return None if self._runs_on else duration_text(worked)
         self._guesses["deleted" if life.ending is Ending.DELETED else "waits"] += 1
         guess = self._guess(life)
         return None if guess is None else duration_text(max(guess, worked))
@@ -202,8 +212,8 @@ class _Loading:
 
     def _scenario(self) -> Json:
         work = self._work
-        known = our_schedulers(())
-        others = sorted(set(work.header.schedulers) - known) if work.header else []
+        known = our_schedulers()
+        others = sorted(work.schedulers - known)
         found: Json = {
             "apiVersion": "phalanx.dev/v1alpha1", "kind": "Scenario", **self._pace(), **self._delays(),
             **({"binder": True} if work.has_binder else {}),
@@ -237,7 +247,8 @@ class _Loading:
     def _say(self) -> None:
         guesses, lost, work = self._guesses, self._lost, self._work
         self._tell(guesses["interrupted"], "gang", "interrupted, with the last run as duration: work is taken to begin anew")
-        self._tell(guesses["runs"], "gang", "still running at the end of the recording, with the time until then as duration")
+        lasting = "taken to run on" if self._runs_on else "with the time until then as duration"
+        self._tell(guesses["runs"], "gang", f"still running at the end of the recording, {lasting}")
         self._tell(guesses["declared"], "gang", f"without an end in the recording, with the annotation {DURATION} as duration")
         self._tell(guesses["waits"], "gang", f"not started by the end of the recording{self._guess_text()}")
         self._tell(guesses["deleted"], "gang", f"deleted before the start, but not in the load{self._guess_text()}")
@@ -287,6 +298,12 @@ def _declared(life: GangLife) -> str | None:
 def _key(document: Document) -> str:
     meta = document["metadata"]
     return f"{meta.get('namespace') or 'default'}/{meta['name']}"
+
+
+def _comes_by_itself(document: Document) -> bool:
+    """Tell whether an object is no work: namespaces come with the first object in them, and two queues with a scheduler."""
+    is_own_queue = document["kind"] == "Queue" and document["metadata"]["name"] in OWN_QUEUES
+    return document["kind"] == "Namespace" or is_own_queue
 
 
 def _as_made(document: Document) -> Json:

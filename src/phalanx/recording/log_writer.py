@@ -58,6 +58,10 @@ class LogWriter:
         """Somebody should begin a new segment with a checkpoint; everything else may be dropped until then."""
         self.dropped = 0
         """How many items were not written so far."""
+        self._closed_bytes = 0
+        self.segments = 0
+        """How many segments were begun so far, also of those that were removed since."""
+        self._is_writing = False
         self._unsaid = 0
         self._failed_at: float | None = None
         self._is_over = threading.Event()
@@ -93,6 +97,28 @@ class LogWriter:
             self._queue.append((False, lambda: [Dropped(count)]))
         self._queue.append((True, item))
 
+    @property
+    def is_idle(self) -> bool:
+        """Everything that was added is written, or dropped."""
+        return not self._queue and not self._is_writing
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Nothing can be written, as on a full disk; it is tried again after a while."""
+        return self._failed_at is not None
+
+    @property
+    def written_bytes(self) -> int:
+        """How much was written so far, also of what was removed since."""
+        segment = self._segment
+        return self._closed_bytes + (0 if segment is None else segment.size)
+
+    @property
+    def cpu_seconds(self) -> float:
+        """What the thread has used of the processor, as long as it runs."""
+        assert self._thread.ident is not None, "it was started"
+        return time.clock_gettime(time.pthread_getcpuclockid(self._thread.ident))
+
     def close(self) -> None:
         """Write what waits, and end the thread."""
         self._is_over.set()
@@ -104,12 +130,13 @@ class LogWriter:
         is_last = False
         while not is_last:
             is_last = self._is_over.wait(BETWEEN_BLOCKS_SECONDS)
+            self._is_writing = True
             try:
                 self._write_all()
             except Exception as problem:  # a full disk, a folder that is gone: sessions go on, and so does recording, later
                 self._fail(problem)
-        if self._segment is not None:
-            self._guarded(self._segment.close)
+            self._is_writing = False
+        self._guarded(self._end_segment)
 
     def _write_all(self) -> None:
         if self._failed_at is not None and time.monotonic() < self._failed_at + AFTER_ERROR_SECONDS:
@@ -141,12 +168,19 @@ class LogWriter:
             self.wants_checkpoint = True
 
     def _begin_segment(self) -> None:
-        last, self._segment = self._segment, None
-        if last is not None:
-            last.close()
+        self._end_segment()
         self._remove_old()
         self._number += 1
         self._segment, self._begun, self._failed_at = SegmentWriter(self._folder, self._number), time.monotonic(), None
+        self.segments += 1
+
+    def _end_segment(self) -> None:
+        last, self._segment = self._segment, None
+        if last is not None:
+            try:
+                last.close()
+            finally:
+                self._closed_bytes += last.size
 
     def _remove_old(self) -> None:
         """Remove what is too old or too much, so that the next segment has its room."""
@@ -167,9 +201,7 @@ class LogWriter:
         self._failed_at = time.monotonic()
         self.dropped += len(self._queue)
         self._queue.clear()
-        last, self._segment = self._segment, None
-        if last is not None:
-            self._guarded(last.close)
+        self._guarded(self._end_segment)
         self._unsaid, self.wants_checkpoint = max(self._unsaid, 1), True
 
     def _guarded(self, action: Callable[[], None]) -> None:

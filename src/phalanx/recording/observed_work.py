@@ -6,9 +6,10 @@ Nothing is decided again: what counts is what was heard. `load.py` makes a load 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from phalanx.config.schedulers import our_schedulers
 from phalanx.dialects.group_references import GroupReference
 from phalanx.model.kinds import GROUP_BY_DIALECT, NODE, POD, Document, Kind, kind_of, object_key, split_key
-from phalanx.model.task import GangKey, TaskKey
+from phalanx.model.task import DEFAULT_SCHEDULER, GangKey, TaskKey
 from phalanx.model.task_status import ENDED, Status
 from phalanx.recording import entries
 from phalanx.recording.entries import AnyEntry, Config
@@ -107,6 +108,7 @@ class ObservedWork:
         self._groups: dict[GangKey, dict[tuple[str, str], Document]] = {}
         self._has_new_group = False
         self._last_config: Config | None = None
+        self._scheduler_names: set[str] = set()
 
     # --- entries -----------------------------------------------------------------------------------------------------
 
@@ -139,6 +141,12 @@ class ObservedWork:
         if self.is_by_others:
             for life in self.lives:
                 life.evicted = life.displaced
+
+    @property
+    def schedulers(self) -> frozenset[str]:
+        """Whose pods are ours in a simulation: those of the recording; where everybody's are, all names that were seen too."""
+        named = self.header.schedulers if self.header is not None else ()
+        return our_schedulers(named) if named else our_schedulers() | self._scheduler_names
 
     @property
     def is_by_others(self) -> bool:
@@ -258,6 +266,7 @@ class ObservedWork:
     # --- pods --------------------------------------------------------------------------------------------------------
 
     def _put_pod(self, pod: Document, *, was_releasing: bool) -> None:
+        self._scheduler_names.add(scheduler_of(pod))
         self.delays.put(pod, self.cluster.now)
         life = self._life_of_pod(pod)
         if life is None:
@@ -350,3 +359,8 @@ class ObservedWork:
         for seen in [seen for seen in self.loose.values() if not seen.is_gone]:
             if self._gang_of(object_key(seen.last)) is not None:
                 self._put_pod(seen.last, was_releasing=False)
+
+
+def scheduler_of(pod: Document) -> str:
+    """Return the scheduler that a pod names."""
+    return str(pod["spec"].get("schedulerName") or DEFAULT_SCHEDULER)

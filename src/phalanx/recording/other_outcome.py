@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any
 
+import numpy as np
+
 from phalanx.recording.gang_lives import GangLife
 
 Json = dict[str, Any]  # Any: as JSON has it
@@ -75,13 +77,14 @@ class Totals:
     mean_wait: float
     median_wait: float
     longest_wait: float
+    p90_wait: float
 
     def document(self) -> Json:
         """Return it as plain data."""
         return {
             "started": self.started, "neverStarted": self.never_started, "finished": self.finished, "evictions": self.evictions,
             "evictedGangs": self.evicted_gangs, "meanWait": round(self.mean_wait, 3), "medianWait": round(self.median_wait, 3),
-            "longestWait": round(self.longest_wait, 3),
+            "longestWait": round(self.longest_wait, 3), "p90Wait": round(self.p90_wait, 3),
         }  # fmt: skip
 
 
@@ -139,7 +142,7 @@ def totals(rows: Sequence[ComparedGang], choose: Callable[[ComparedGang], GangOu
     return Totals(
         started, len(newcomers) - started, sum(outcome.has_finished for outcome in everybody),
         sum(outcome.evicted for outcome in everybody), sum(outcome.evicted > 0 for outcome in everybody), fmean(waits),
-        median(waits), max(waits),
+        median(waits), max(waits), float(np.percentile(waits, 90)),
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from phalanx.errors import RecordingError
 from phalanx.recording.entries import AnyEntry, Carried, Checkpoint, Dropped, Header
+from phalanx.recording.object_changes import KnownObjects
 from phalanx.recording.segments import SegmentReader, number_of, segment_paths
 
 
@@ -32,9 +33,11 @@ class Recording:
     def entries(self, *, since: float | None = None) -> Iterator[tuple[Path, AnyEntry]]:
         """Yield all entries; with `since`, from the last checkpoint before that moment on.
 
-        A segment that goes on where the last one ended does not begin anew: its header and checkpoint are left out.
+        A segment that goes on where the last one ended does not begin anew: its header and checkpoint are left out. Objects
+        are whole, also where only what has changed of them was written.
         """
         expected: tuple[str, int] | None = None
+        objects = KnownObjects()
         for path in self._paths_since(since):
             reader, is_known = SegmentReader(path), False
             for entry in reader.entries():
@@ -43,8 +46,8 @@ class Recording:
                     expected = (entry.process, entry.segment + 1)
                 if isinstance(entry, Dropped):
                     expected = None
-                if not is_known or isinstance(entry, Checkpoint):
-                    yield path, entry
+                if (not is_known or isinstance(entry, Checkpoint)) and (whole := objects.whole(entry)) is not None:
+                    yield path, whole
                 is_known = is_known and not isinstance(entry, Carried)
             if reader.damage is not None:
                 expected = None

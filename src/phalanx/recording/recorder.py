@@ -9,16 +9,19 @@ from dataclasses import asdict, dataclass
 from uuid import uuid4
 
 from phalanx import __version__
-from phalanx.dialects.recorded_fields import is_recorded, recorded
+from phalanx.dialects.recorded_fields import is_recorded
 from phalanx.errors import ClusterError
 from phalanx.model.kinds import Document
 from phalanx.model.task import Task, TaskKey
 from phalanx.model.watch_event import DELETED, WatchEvent
 from phalanx.recording import entries
-from phalanx.recording.decision_record import DecisionRecords, Sealed, sealed
+from phalanx.recording.decision_record import DecisionRecords, Record, Sealed, plan_record, sealed
 from phalanx.recording.entries import AnyEntry, Config
+from phalanx.recording.extender_answers import Answered, HeardAnswers
 from phalanx.recording.log_writer import LogWriter
+from phalanx.recording.object_changes import entry_of
 from phalanx.scheduling.cache import AssumedPod, SchedulerCache
+from phalanx.scheduling.gates import GatePlanner, PlannedSession
 from phalanx.scheduling.loop import SessionLoop
 from phalanx.scheduling.sessions import HeldSession, Remembered, Scope
 from phalanx.session.decision import Eviction
@@ -35,6 +38,8 @@ class Recorded:
     cache: SchedulerCache
     objects: Callable[[], Iterable[Document]]
     now: Callable[[], float]
+    is_known: Callable[[], bool] = lambda: True
+    """The objects are all there. Before that nothing is recorded: who is not listed yet would be taken for gone."""
 
 
 class Recorder:
@@ -42,12 +47,12 @@ class Recorder:
 
     def __init__(self, what: Recorded, writer: LogWriter, config: Config, scope: Scope | None = None) -> None:
         """Begin with the first `turn`."""
-        self._what, self._writer, self._config, self._scope = what, writer, config, scope or Scope()
+        self._what, self.writer, self._config, self._scope = what, writer, config, scope or Scope()
         self._process = uuid4().hex
         self._segment = 0
         self._remembered: Callable[[float], Remembered] = lambda now: Remembered()
         self._pace: dict[str, float] = {}
-        self._records = DecisionRecords()
+        self._records, self._answers = DecisionRecords(), HeardAnswers()
         self._last = 0.0
         what.cache.journal = self
 
@@ -55,29 +60,34 @@ class Recorder:
         """Record the sessions of a loop too, and what becomes of them."""
         self._scope, self._remembered = loop.scope, loop.sessions.remembered
         self._pace = {"gap": loop.pace.gap, "later": loop.pace.later, "heartbeat": loop.pace.heartbeat}
-        loop.held.append(self._held)
-        loop.binding.bound.append(self._bound)
+        loop.profile = self._answers.over(loop.profile)
+        loop.held.append(self.held)
+        loop.binding.bound.append(self.bound)
         loop.binding.refused.append(self._refused)
         loop.binding.rolled_back.append(lambda task, text: self._carried_out("rolled-back", task, text))
         loop.evictor.evicted.append(self._evicted)
         loop.evictor.refused.append(self._not_evicted)
 
+    def follow_gates(self, planner: GatePlanner) -> None:
+        """Record the plans behind scheduling gates too."""
+        planner.planned.append(self._planned)
+
     def configure(self, config: Config) -> None:
         """Record that another configuration is in force from now on."""
         self._config = config
-        self._writer.add(lambda: [config])
+        self.writer.add(lambda: [config])
 
     def turn(self) -> None:
         """Begin a new segment if it is time for one."""
-        if self._writer.wants_checkpoint:
+        if self.writer.wants_checkpoint and self._what.is_known():
             self._check()
 
     def close(self) -> None:
         """Write everything, and end."""
         now = self._what.now()
         self._what.cache.journal = None
-        self._writer.add(lambda: [entries.Ended(now)])
-        self._writer.close()
+        self.writer.add(lambda: [entries.Ended(now)])
+        self.writer.close()
 
     # --- checkpoints -------------------------------------------------------------------------------------------------
 
@@ -87,7 +97,7 @@ class Recorder:
         remembered = self._remembered(now)
         self._segment += 1
         header = self._header(now)
-        self._writer.add_checkpoint(lambda: self._checkpoint(header, objects, assumed, requests, remembered))
+        self.writer.add_checkpoint(lambda: self._checkpoint(header, objects, assumed, requests, remembered))
 
     def _header(self, now: float) -> entries.Header:
         schedulers = sorted(self._what.cache.cluster.schedulers)
@@ -104,7 +114,7 @@ class Recorder:
         self._last = header.now
         yield header
         yield entries.Checkpoint(header.now)
-        yield from (entries.Put(dict(found)) for item in objects if (found := recorded(item)) is not None)
+        yield from (found for item in objects if (found := entry_of(None, item)) is not None)
         yield from (entries.RequestAssumed(dict(item)) for item in requests)
         yield from (_assumed(key, pod) for key, pod in assumed.items())
         yield entries.Carried(remembered.resting, remembered.pod_counts, remembered.is_guarded)
@@ -115,50 +125,55 @@ class Recorder:
         """A change was reported."""
         if is_recorded(event.kind.group, event.kind.kind):
             now = self._what.now()
-            self._writer.add(lambda: self._change(now, event))
+            self.writer.add(lambda: self._change(now, event))
 
-    def _change(self, now: float, event: WatchEvent) -> Iterator[AnyEntry]:
-        yield from self._time(now)
-        if event.type == DELETED:
-            meta = event.object["metadata"]
-            kind = event.kind
-            yield entries.Gone(kind.api_version, kind.kind, meta.get("namespace", ""), meta["name"])
-        elif (found := recorded(event.object)) is not None:
-            yield entries.Put(dict(found))
-
-    def _time(self, now: float) -> Iterator[AnyEntry]:
-        if abs(now - self._last) >= TIME_STEP_SECONDS:
-            self._last = now
-            yield entries.Moment(now)
+    def _change(self, now: float, event: WatchEvent) -> list[AnyEntry]:
+        entry = _entry(event)
+        found = [] if entry is None else [entry]
+        if abs(now - self._last) < TIME_STEP_SECONDS:
+            return found
+        self._last = now
+        return [entries.Moment(now), *found]
 
     def assumed(self, key: TaskKey, pod: AssumedPod) -> None:
         """A pod is taken for what it will be."""
-        self._writer.add(lambda: [_assumed(key, pod)])
+        self.writer.add(lambda: [_assumed(key, pod)])
 
     def forgotten(self, key: TaskKey, uid: str) -> None:
         """A pod is taken for what its object says."""
-        self._writer.add(lambda: [entries.Forgotten(key, uid)])
+        self.writer.add(lambda: [entries.Forgotten(key, uid)])
 
     def request_assumed(self, request: Document) -> None:
         """A bind request is on its way."""
-        self._writer.add(lambda: [entries.RequestAssumed(dict(request))])
+        self.writer.add(lambda: [entries.RequestAssumed(dict(request))])
 
     def request_confirmed(self, request: Document, found: Document | None) -> None:
         """A bind request was answered."""
-        self._writer.add(lambda: [entries.RequestConfirmed(dict(request), None if found is None else dict(found))])
+        self.writer.add(lambda: [entries.RequestConfirmed(dict(request), None if found is None else dict(found))])
 
     # --- what sessions decide ----------------------------------------------------------------------------------------
 
-    def _held(self, session: HeldSession) -> None:
+    def held(self, session: HeldSession) -> None:
+        """Record a session, before anything of it is carried out."""
         parts, now, asks_all = sealed(session.parts), session.whole.now, session.asks_all
-        self._writer.add(lambda: self._session(now, asks_all, parts))
+        answers = self._answers.taken(now)
+        self.writer.add(lambda: self._session(now, asks_all, parts, answers))
         self.turn()
 
-    def _session(self, now: float, asks_all: bool, parts: list[Sealed]) -> Iterator[AnyEntry]:
+    def _session(self, now: float, asks_all: bool, parts: list[Sealed], answers: list[list[Answered]]) -> list[AnyEntry]:
         self._last = now
-        yield entries.Decided(now, asks_all, self._records.record(parts))
+        return [entries.Decided(now, asks_all, self._records.record(parts), answers)]
 
-    def _bound(self, task: Task, node: str, seconds: float) -> None:
+    def _planned(self, session: PlannedSession) -> None:
+        record, now = plan_record(session), session.snapshot.now
+        self.writer.add(lambda: self._plans(now, record))
+
+    def _plans(self, now: float, record: Record) -> list[AnyEntry]:
+        self._last = now
+        return [entries.Planned(now, record)]
+
+    def bound(self, task: Task, node: str, seconds: float) -> None:
+        """Record that a pod was bound."""
         self._carried_out("bound", task, node)
 
     def _refused(self, task: Task, problem: ClusterError, seconds: float) -> None:
@@ -171,7 +186,14 @@ class Recorder:
         self._carried_out("not-evicted", eviction.task, reason)
 
     def _carried_out(self, what: str, task: Task, detail: str) -> None:
-        self._writer.add(lambda: [entries.CarriedOut(what, task.key, detail)])
+        self.writer.add(lambda: [entries.CarriedOut(what, task.key, detail)])
+
+
+def _entry(event: WatchEvent) -> AnyEntry | None:
+    if event.type == DELETED:
+        kind, meta = event.kind, event.object["metadata"]
+        return entries.Gone(kind.api_version, kind.kind, meta.get("namespace", ""), meta["name"])
+    return entry_of(event.before, event.object)
 
 
 def _assumed(key: TaskKey, pod: AssumedPod) -> AnyEntry:

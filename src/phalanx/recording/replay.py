@@ -4,21 +4,23 @@ The same classes do the work as in the process that was recorded: the mirror of 
 writes are missing: what became of them is in the recording, as it was heard.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from phalanx.config.builtin import catalogue_of
-from phalanx.config.policies import policy_of_profile, policy_of_text, with_gates
+from phalanx.config.policies import policy_of_gates, policy_of_profile, policy_of_text, with_gates
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.model.kinds import POD, Kind, kind_of, split_key
 from phalanx.model.task import TaskKey
 from phalanx.model.task_status import Status
-from phalanx.model.watch_event import WatchEvent
+from phalanx.model.watch_event import DELETED, WatchEvent
 from phalanx.recording import entries
-from phalanx.recording.decision_record import DecisionRecords, Record, encoded, sealed
+from phalanx.recording.decision_record import GATES, DecisionRecords, Record, encoded, plan_record, sealed
 from phalanx.recording.entries import AnyEntry
+from phalanx.recording.extender_answers import with_answers
 from phalanx.scheduling.cache import AssumedPod, SchedulerCache
+from phalanx.scheduling.gates import GatePlanner, PlannedSession
 from phalanx.scheduling.sessions import HeldSession, Remembered, Scope, Sessions
 from phalanx.session.cycle import Profile
 from phalanx.session.policy import Policy
@@ -34,6 +36,8 @@ class ReplayedSession:
     recorded: Record
     decided: Record
     session: HeldSession
+    profile: Profile
+    """Who decides it once more, with the answers that extenders gave."""
 
     @property
     def is_same(self) -> bool:
@@ -44,7 +48,7 @@ class ReplayedSession:
         """Yield what differs, in a sentence each."""
         for shard in sorted({*self.recorded, *self.decided}):
             then, now = self.recorded.get(shard, {}), self.decided.get(shard, {})
-            place = f"shard {shard}: " if shard else ""
+            place = "behind gates: " if shard == GATES else f"shard {shard}: " if shard else ""
             for part in sorted({*then, *now}):
                 yield from (f"{place}{text}" for text in _differences(part, then.get(part), now.get(part)))
 
@@ -87,9 +91,12 @@ class RecordedCluster:
         self.mirror = Mirror(lambda: self.now)
         self.cache = SchedulerCache(ObjectCluster(schedulers=frozenset(schedulers)), report=lambda text: None)
         self.mirror.listen(self._notice)
+        self.noticed: Callable[[WatchEvent], object] = lambda event: None
+        """Called with every change, until the cluster begins anew."""
 
     def _notice(self, event: WatchEvent) -> None:
         self.cache.notice(event)
+        self.noticed(event)
 
     def enter(self, entry: AnyEntry) -> None:
         """Take in what was heard; sessions are left to others."""
@@ -97,7 +104,7 @@ class RecordedCluster:
             case entries.Header():
                 self._reset(tuple(entry.schedulers))
                 self.now = entry.now
-            case entries.Moment() | entries.Decided() | entries.Checkpoint():
+            case entries.Moment() | entries.Decided() | entries.Planned() | entries.Checkpoint():
                 self.now = entry.now
             case entries.Put():
                 self._put(entry.object)
@@ -140,6 +147,7 @@ class Replay:
         self.cluster = RecordedCluster()
         self.profile: Profile | None = None
         self._sessions: Sessions | None = None
+        self._planner: GatePlanner | None = None
         self._records = DecisionRecords()
         self.count = 0
 
@@ -149,6 +157,8 @@ class Replay:
             self.cluster.now = entry.now
             return self._decide(entry)
         self.cluster.enter(entry)
+        if isinstance(entry, entries.Planned):
+            return self._plan(entry)
         match entry:
             case entries.Header():
                 self._begin(entry)
@@ -165,6 +175,10 @@ class Replay:
     def _begin(self, header: entries.Header) -> None:
         self.profile = _profile(header.config)
         self._sessions = Sessions(self.cluster.cache, self.cluster.mirror, Scope(**header.scope))
+        gates = policy_of_gates(self.profile.policy)
+        planner = GatePlanner(Profile(gates, catalogue_of(gates.catalogue)), self.cluster.mirror.everything)
+        self.cluster.noticed = lambda event: planner.notice(event.kind, event.object, is_gone=event.type == DELETED)
+        self._planner = planner
 
     def _remember(self, carried: entries.Carried) -> None:
         """Go on with what sessions carried over; the objects of the checkpoint are there by now."""
@@ -175,9 +189,20 @@ class Replay:
         assert self._sessions is not None, "a header comes first"
         assert self.profile is not None, "a header comes first"
         self.count += 1
-        session = self._sessions.hold(self.profile, entry.now, asks_all=entry.asks_all)
+        session = self._sessions.hold(with_answers(self.profile, entry.answers), entry.now, asks_all=entry.asks_all)
         decided = self._records.record(sealed(session.parts))
-        return ReplayedSession(self.count, entry.now, entry.decisions, decided, session)
+        return ReplayedSession(self.count, entry.now, entry.decisions, decided, session, with_answers(self.profile, entry.answers))
+
+    def _plan(self, entry: entries.Planned) -> ReplayedSession:
+        assert self._planner is not None, "a header comes first"
+        self.count += 1
+        found: list[PlannedSession] = []
+        self._planner.planned = [found.append]
+        self._planner.plan(entry.now)
+        snapshot = found[0].snapshot if found else self.cluster.cache.snapshot(entry.now)
+        decided: Record = plan_record(found[0]) if found else {}
+        session = HeldSession(snapshot, snapshot, [], [], asks_all=True)
+        return ReplayedSession(self.count, entry.now, entry.plans, decided, session, self._planner.profile)
 
 
 def _profile(config: entries.Config) -> Profile:

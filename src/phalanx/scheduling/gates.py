@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from phalanx.controllers.controller import Patch
 from phalanx.dialects.gated_cluster import GatedCluster
-from phalanx.dialects.gates import GangGates, written
+from phalanx.dialects.gates import GangGates, GatePlan, written
 from phalanx.errors import ClusterError, Conflict, SnapshotError
 from phalanx.explain.why import why
 from phalanx.model.kinds import POD, SILENT, Document, Kind, split_key
@@ -40,6 +40,17 @@ class GatedGangs:
     """The one that holds the first of them back."""
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedSession:
+    """A session behind our gates."""
+
+    snapshot: Snapshot
+    plans: Mapping[TaskKey, GatePlan]
+    """Those that are new."""
+    waits: Mapping[GangKey, str]
+    """Gangs that have no room, each with why."""
+
+
 def gated_gangs(profile: Profile, documents: Sequence[Document], now: float) -> GatedGangs | None:
     """Look behind our gates once, on objects that do not change; None where they hold nobody back."""
     planner, gates = GatePlanner(profile, lambda: documents), GangGates(profile.policy.flags.gates)
@@ -55,10 +66,12 @@ class GatePlanner:
 
     def __init__(self, profile: Profile, everything: Callable[[], Iterable[Document]]) -> None:
         """`everything` returns all objects, and is called when the first pod is held back."""
-        self._profile, self._everything, self._gates = profile, everything, GangGates(profile.policy.flags.gates)
+        self.profile, self._everything, self._gates = profile, everything, GangGates(profile.policy.flags.gates)
         self._cluster: GatedCluster | None = None
         self.waits: dict[GangKey, str] = {}
         """Why gangs that our gate holds back had no room when a session last looked."""
+        self.planned: list[Callable[[PlannedSession], None]] = []
+        """Called with every session behind the gates."""
 
     def notice(self, kind: Kind, document: Document, *, is_gone: bool) -> bool:
         """Note a change; tell whether a session should look at it."""
@@ -84,6 +97,8 @@ class GatePlanner:
         snapshot, decisions = self._look(self._cluster, now)
         self.waits = self._reasons(self._cluster, snapshot, decisions)
         found = self._cluster.new_plans(decisions, now)
+        for listener in self.planned:
+            listener(PlannedSession(snapshot, found, self.waits))
         versions = {key: str(self._cluster.held[key]["metadata"].get("resourceVersion", "")) for key in found}
         return [Patch(POD, *split_key(key), written(plan, versions[key])) for key, plan in found.items()]
 
@@ -113,7 +128,7 @@ class GatePlanner:
         self, cluster: GatedCluster, now: float, trace_level: int = 0, traced_gangs: Collection[str] = ()
     ) -> tuple[Snapshot, Decisions]:
         snapshot = cluster.snapshot(now)
-        return as_one(snapshot, decide(snapshot, self._profile, trace_level=trace_level, traced_gangs=traced_gangs))
+        return as_one(snapshot, decide(snapshot, self.profile, trace_level=trace_level, traced_gangs=traced_gangs))
 
     def _reasons(self, cluster: GatedCluster, snapshot: Snapshot, decisions: Decisions) -> dict[GangKey, str]:
         gangs = cluster.held_gangs()

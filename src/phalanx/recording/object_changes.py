@@ -1,0 +1,115 @@
+"""What of an object has changed: the fields of its parts that differ, and those that are gone.
+
+A pod is heard of four times and more, and only a field or two differ: to write the whole of it each time takes most of what a
+recording costs. Only fields that are recorded are compared. Whoever reads a recording gets whole objects again, by `KnownObjects`.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from phalanx.dialects.cluster import group_and_kind
+from phalanx.dialects.recorded_fields import ALWAYS, Takes, TakesByPart, is_recorded, recorded, takes_by_part
+from phalanx.model.kinds import Document
+from phalanx.recording.entries import AnyEntry, Changed, Gone, Header, Put
+
+Parts = dict[str, dict[str, Any]]  # Any: as JSON has it
+Place = tuple[str, str, str, str]
+
+
+def entry_of(before: Document | None, after: Document) -> AnyEntry | None:
+    """Return the entry for an object that came or changed; None for a kind that is not recorded."""
+    found = None if before is None else _changed(before, after)
+    if found is not None:
+        return found
+    kept = recorded(after)
+    return None if kept is None else Put(dict(kept))
+
+
+def _changed(before: Document, after: Document) -> Changed | None:
+    """Return what differs; None where that is no matter of some fields, and the object is to be written as a whole."""
+    version, kind = str(after["apiVersion"]), str(after["kind"])
+    parts = _parts(version, kind)
+    found = None if parts is None or before["apiVersion"] != version else _difference(parts, before, after)
+    if found is None:
+        return None
+    meta = after["metadata"]
+    return Changed(version, kind, meta.get("namespace", ""), meta["name"], *found)
+
+
+@cache
+def _parts(version: str, kind: str) -> TakesByPart | None:
+    """Return the parts of objects of a kind, without what names it; None if they are not recorded."""
+    place = group_and_kind({"apiVersion": version, "kind": kind})
+    return {part: takes for part, takes in takes_by_part(place).items() if part not in ALWAYS} if is_recorded(*place) else None
+
+
+def _difference(parts: TakesByPart, before: Document, after: Document) -> tuple[Parts, list[tuple[str, str]]] | None:
+    """Return the fields that are recorded and differ, and those that are gone; None where a value by itself differs."""
+    new: Parts = {}
+    gone: list[tuple[str, str]] = []
+    for part, takes in parts.items():
+        old, value = before.get(part), after.get(part)
+        if old is value or old == value:
+            continue
+        if takes is None or not isinstance(old, dict) or not isinstance(value, dict):
+            return None
+        if fields := _other_fields(takes, old, value):
+            new[part] = fields
+        if not old.keys() <= value.keys():
+            # Names of fields that are not recorded are nobody's business either.
+            gone += [(part, key) for key in old if key in takes and key not in value]
+    return new, gone
+
+
+def _other_fields(takes: Takes, old: dict[str, Any], value: dict[str, Any]) -> dict[str, Any]:  # Any: as above
+    found: dict[str, Any] = {}
+    for key, item in value.items():
+        if key in takes and (key not in old or old[key] != item):
+            take = takes[key]
+            found[key] = item if take is None else take(item)
+    return found
+
+
+class KnownObjects:
+    """The objects of a recording as far as it was read, so that changes become whole objects."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self._objects: dict[Place, dict[str, Any]] = {}  # Any: as JSON has it
+
+    def whole(self, entry: AnyEntry) -> AnyEntry | None:
+        """Return an entry with the whole object in place of its change; None if the object is not known."""
+        match entry:
+            case Header():
+                self._objects.clear()
+            case Put():
+                self._objects[_place_of(entry.object)] = entry.object
+            case Gone():
+                self._objects.pop(_place(entry), None)
+            case Changed():
+                return self._merged(entry)
+            case _:
+                pass
+        return entry
+
+    def _merged(self, change: Changed) -> Put | None:
+        known = self._objects.get(_place(change))
+        if known is None:
+            return None
+        found = known | {part: known.get(part, {}) | fields for part, fields in change.fields.items()}
+        for part, key in change.gone:
+            found[part] = {name: value for name, value in found.get(part, {}).items() if name != key}
+        self._objects[_place(change)] = found
+        return Put(found)
+
+
+def _place_of(document: dict[str, Any]) -> Place:  # Any: as above
+    meta = document.get("metadata")
+    found: Mapping[str, Any] = meta if isinstance(meta, Mapping) else {}
+    return *group_and_kind(document), str(found.get("namespace") or ""), str(found.get("name") or "")
+
+
+def _place(entry: Changed | Gone) -> Place:
+    group, kind = group_and_kind({"apiVersion": entry.api_version, "kind": entry.kind})
+    return group, kind, entry.namespace, entry.name
