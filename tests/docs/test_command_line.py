@@ -11,13 +11,16 @@ from phalanx.cli import main
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "command-line.md"
 
 
-@pytest.mark.parametrize("name", ["schedule", "explain", "try", "eta", "run", "record", "replay"])
+@pytest.mark.parametrize("name", ["schedule", "explain", "try", "eta", "run", "shadow report", "record", "replay"])
 def test_every_option_is_in_the_reference_and_nothing_else(name: str) -> None:
     section = re.search(rf"^## phalanx {name}\n(.*?)^## ", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     assert section is not None
     cells = re.findall(r"^\| (`-[^|]*) \|", section[1], re.MULTILINE)
     written = {option for cell in cells for option in re.findall(r"`(-[^`]*)`", cell)}
-    command = main.get_command(click.Context(main, info_name="phalanx"), name)
+    command: click.Command | None = main
+    for word in name.split():
+        assert isinstance(command, click.Group)
+        command = command.get_command(click.Context(command, info_name="phalanx"), word)
     assert command is not None
     options = [option for option in command.params if isinstance(option, click.Option)]
     assert written == {word for option in options for word in (*option.opts, *option.secondary_opts)}

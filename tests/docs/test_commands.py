@@ -76,8 +76,13 @@ NOT_RUN = {
     "phalanx run --config serving.yaml --scheduler-name serving --lease-name phalanx-serving "
     "--controllers -volcano-job": "needs a cluster",
     "phalanx run --lease-duration 6": "needs a cluster",
+    "phalanx replay recording --snapshot cluster.yaml": "needs a recording with a difference",
+    "phalanx schedule -f cluster.yaml --step": "needs a recording with a difference",
     "phalanx run --record /var/lib/phalanx/recording": "needs a cluster",
     "phalanx record recording --context my-cluster --for 24h": "needs a cluster",
+    "phalanx run --shadow --context my-cluster": "needs a cluster",
+    "helm install shadow deploy/chart --namespace phalanx-system --create-namespace --set shadow.enabled=true": "needs a cluster",
+    "phalanx shadow report phalanx-shadow": "needs a recording of a cluster",
     "phalanx explain research/whisper --log recording --at 03:12": "needs a recording of a cluster",
     "phalanx eta research/whisper --context staging": "needs a cluster",
     "phalanx simulate --workload philly:traces/philly,nodes=100": "needs a trace",
@@ -87,7 +92,7 @@ NOT_RUN = {
     "phalanx schedule --context my-cluster -f train.yaml": "needs a cluster",
     "phalanx schedule --context my-cluster --profile kai": "needs a cluster",
     "phalanx schedule --context my-cluster --config volcano-scheduler.conf": "needs a cluster",
-    ".venv/bin/phalanx schedule --context my-cluster --config volcano-scheduler.conf": "needs a cluster",
+    ".venv/bin/phalanx run --shadow --context my-cluster": "needs a cluster",
     "kubectl phalanx schedule --context my-cluster": "needs a cluster",
 }
 """Commands in ```sh blocks, and why no test runs them."""

@@ -4,11 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prometheus_client.registry import Collector
+from prometheus_client.registry import Collector, CollectorRegistry
 
 from phalanx.explain.reason_code import OWN_CODES
 from phalanx.live.metric_gauges import ReplacedGauge
 from phalanx.live.metrics import Metrics
+from phalanx.live.shadow_metrics import ShadowMetrics
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "metrics.md").read_text()
 SUFFIXES = {"counter": "_total", "info": "_info"}
@@ -20,10 +21,9 @@ def rows(head: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
 
 
-def shown() -> dict[str, list[str]]:
+def shown(registry: CollectorRegistry) -> dict[str, list[str]]:
     """Return the metrics of the process by name."""
-    metrics = Metrics(lambda: 0.0)
-    collectors: list[Any] = list(metrics.registry._collector_to_names)  # Any: each kind keeps its labels elsewhere
+    collectors: list[Any] = list(registry._collector_to_names)  # Any: each kind keeps its labels elsewhere
     found = [_row(collector) for collector in collectors]
     return {row[0]: row for row in found if not row[0].startswith("`process_")}
 
@@ -38,8 +38,13 @@ def _row(collector: Collector) -> list[str]:
 
 
 def test_the_page_is_what_the_program_shows() -> None:
-    expected = shown()
+    expected = shown(Metrics(lambda: 0.0).registry)
     assert rows("metric | type | labels | meaning") == [expected[name] for name in sorted(expected)]
+
+
+def test_the_page_is_what_a_shadow_shows() -> None:
+    expected = shown(ShadowMetrics(lambda: 0.0).registry)
+    assert rows("metric of a shadow | type | labels | meaning") == [expected[name] for name in sorted(expected)]
 
 
 def test_the_page_has_every_code_that_is_not_a_verdict() -> None:

@@ -13,7 +13,7 @@ from phalanx.manifests.deploy_files import KEEP
 from phalanx.manifests.install import install_documents
 from phalanx.manifests.install_settings import InstallSettings
 from phalanx.manifests.monitoring import monitoring_documents
-from phalanx.manifests.roles import role_documents
+from phalanx.manifests.roles import role_documents, shadow_rules
 from tests.support.hardening import faults
 from tests.support.helm import rendered, run_helm
 
@@ -174,3 +174,25 @@ def test_an_account_of_somebody_else_has_to_be_named() -> None:
     assert "serviceAccount.name: name an account that is there" in answer.stderr
     found = rendered(CHART, *values("serviceAccount.create=false", "serviceAccount.name=robot"))
     assert {subject["name"] for item in found for subject in item.get("subjects", ())} == {"robot", "gpu-reservation"}
+
+
+def test_a_shadow_is_one_replica_with_a_role_that_changes_nothing() -> None:
+    found = keyed(rendered(CHART, *values("shadow.enabled=true")))
+    assert {kind for kind, _ in found} == {
+        "ClusterRole", "ClusterRoleBinding", "ConfigMap", "Deployment", "Service", "ServiceAccount",
+    }  # fmt: skip
+    ((_, role),) = [(name, item) for (kind, name), item in found.items() if kind == "ClusterRole"]
+    assert role["rules"] == shadow_rules()
+    (deployment,) = [item for (kind, _), item in found.items() if kind == "Deployment"]
+    assert deployment["spec"]["replicas"] == 1
+    args = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert "--shadow" in args
+    assert not {"--leader-elect", "--reservation-image", "--authentication"} & set(args)
+    assert faults(deployment["spec"]["template"]["spec"], has_token=True) == []
+
+
+def test_a_shadow_that_would_ask_about_tokens_is_refused() -> None:
+    said = values("shadow.enabled=true", "http.authentication=token", "http.tls.secretName=tls")
+    answer = run_helm("template", "phalanx", str(CHART), *said)
+    assert answer.returncode != 0
+    assert "a shadow may not even ask the API server about tokens" in answer.stderr

@@ -16,8 +16,9 @@ from phalanx.errors import Forbidden
 from phalanx.live import app
 from phalanx.live.app import Live, Setup
 from phalanx.live.election import LEASE, Terms
-from phalanx.live.operations import Address, Operations
+from phalanx.live.operations import Operations
 from phalanx.live.reload import ConfigSource
+from phalanx.live.serving import Address
 from phalanx.model.kinds import EVENT, POD, Document
 from phalanx.scheduling import failures
 from phalanx.scheduling.cache import Urgency

@@ -1,5 +1,6 @@
 """The table of permissions holds what controllers do, and roles allow what it holds and nothing else."""
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -45,6 +46,7 @@ from phalanx.manifests.roles import (
     role_documents,
     rules_of,
     scheduler_rules,
+    shadow_rules,
     ssh_rules,
     user,
     view_rules,
@@ -214,7 +216,9 @@ def test_rules_allow_what_the_table_holds_once_and_nothing_else() -> None:
     assert len(found) == len(set(found))
 
 
-@pytest.mark.parametrize("made", [scheduler_rules, ssh_rules, review_rules, namespace_rules, reader_rules, view_rules, edit_rules])
+@pytest.mark.parametrize(
+    "made", [scheduler_rules, ssh_rules, review_rules, namespace_rules, reader_rules, shadow_rules, view_rules, edit_rules]
+)
 def test_no_rule_has_a_wildcard_or_lets_anybody_get_more(made: Callable[[], list[dict[str, Any]]]) -> None:
     words = {word for rule in made() for part in ("apiGroups", "resources", "verbs") for word in rule[part]}
     assert not {word for word in words if "*" in word}
@@ -272,6 +276,21 @@ def test_a_reader_may_list_what_scheduling_depends_on_and_change_nothing() -> No
     assert {("list", f"{kind.group}/{kind.plural}") for kind in (*kinds_read(), *kinds_listed())} <= allowed
     assert {verb for verb, _ in allowed} == {"list"}
     assert not [resource for _, resource in allowed if resource.endswith(("/secrets", "/configmaps", "/events", "/*"))]
+
+
+def test_a_shadow_may_list_and_watch_and_nothing_else() -> None:
+    verbs = {verb for rule in shadow_rules() for verb in rule["verbs"]}
+    resources = {resource for rule in shadow_rules() for resource in rule["resources"]}
+    assert verbs == {"list", "watch"}
+    assert {"pods", "nodes", "podgroups"} <= resources
+    assert not {"secrets", "configmaps", "leases"} & resources
+
+
+def test_the_manifests_of_a_shadow_have_no_role_that_changes_anything() -> None:
+    answer = CliRunner().invoke(main, ["manifests", "rbac", "--shadow", "-o", "json"])
+    found = json.loads(answer.stdout)["items"]
+    assert [item["kind"] for item in found] == ["Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding"]
+    assert found[2]["rules"] == shadow_rules()
 
 
 def test_a_reader_is_bound_to_those_who_are_named() -> None:

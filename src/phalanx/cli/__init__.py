@@ -40,6 +40,7 @@ ENTRIES_BY_NAME = {
     "simulate": Entry("phalanx.cli.simulate:command", "Simulate how gangs run on a cluster, in virtual time."),
     "record": Entry("phalanx.cli.record:command", "Record what happens in a cluster, whoever schedules it."),
     "replay": Entry("phalanx.cli.replay:command", "Decide again what a recorded scheduler decided, and compare."),
+    "shadow": Entry("phalanx.cli.shadow:command", "Show what a shadow beside other schedulers has seen."),
     "run": Entry("phalanx.cli.run:command", "Schedule the gangs of a Kubernetes cluster."),
     "up": Entry("phalanx.cli.up:command", "Start an embedded cluster on this machine."),
     "apply": Entry("phalanx.cli.apply:command", "Create or update objects from manifests."),

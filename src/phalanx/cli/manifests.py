@@ -79,15 +79,17 @@ def policies(form: str) -> None:
 @_command("rbac", "Print the service account and its roles.", "rbac | kubectl apply --server-side -f -", "rbac -n batch --no-ssh")
 @NAMESPACE
 @NO_SSH
+@click.option("--shadow", is_flag=True, help="For 'phalanx run --shadow': a role that may only list and watch.")
 @OUTPUT
-def rbac(form: str, **given: Any) -> None:
+def rbac(form: str, *, shadow: bool, **given: Any) -> None:
     """Print the namespace, the service account of the scheduler, and roles with the permissions it needs and no more.
 
-    The roles phalanx-view and phalanx-edit are for users; they are aggregated to the roles view, edit and admin.
+    The roles phalanx-view and phalanx-edit are for users; they are aggregated to the roles view, edit and admin. With --shadow
+    there is one role, which can change nothing.
     """
-    from phalanx.manifests.roles import role_documents
+    from phalanx.manifests.roles import role_documents, shadow_documents
 
-    _print(role_documents(_settings(**given)), form)
+    _print((shadow_documents if shadow else role_documents)(_settings(**given)), form)
 
 
 @_command(

@@ -9,18 +9,20 @@ import click
 
 from phalanx.cli import policy_options
 from phalanx.cli.record_options import RecordOptions, Subject, config_typed, record_options, recorded
+from phalanx.cli.shadow import recorded_profile
 from phalanx.cli.trace_options import GANG_HELP, LEVELS, refuse_gangs_without_trace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from phalanx.controllers.controller import Controller
     from phalanx.controllers.grouper.settings import DialectName, GrouperSettings
     from phalanx.live.access_review import Reviewer
     from phalanx.live.app import Live, Setup
     from phalanx.live.logs import Form
-    from phalanx.live.operations import Address
     from phalanx.live.reload import ConfigSource
+    from phalanx.live.serving import Address
+    from phalanx.recording.recorder import Recorder
     from phalanx.store.kube.client import Client
 
 CONTROLLER_SETS = {
@@ -31,6 +33,7 @@ EXAMPLES = """\b
 Examples:
   phalanx run --kubeconfig ~/.kube/config --scheduler-name volcano
   phalanx run --config /etc/phalanx/config.yaml --log-format json -v 2
+  phalanx run --shadow --context my-cluster
 """
 NAME, NAMESPACE = "phalanx", "phalanx-system"
 SHORTEST_LEASE = 3.0
@@ -51,6 +54,16 @@ IMPORTED_IN_TURN = tuple(
     )
 )  # fmt: skip
 """What a scheduler is made of, in parts that take some ten milliseconds each to import; whatever they need comes with them."""
+OF_SHADOWS = ("shadow_every", "recorded_profile")
+OPTION_BY_NAME = {
+    "leader_elect": "--leader-elect", "lease_name": "--lease-name", "lease_namespace": "--lease-namespace",
+    "lease_duration": "--lease-duration", "authentication": "--authentication", "controllers": "--controllers",
+    "group_as": "--group-as", "group_defaults": "--group-defaults", "levels": "--hypernode-level",
+    "reservation_image": "--reservation-image", "placeholder_image": "--placeholder-image", "pod_events": "--pod-events",
+    "gangs": "--gang", "shadow_every": "--shadow-every", "recorded_profile": "--recorded-profile",
+}  # fmt: skip
+"""Options that only a shadow has, or only a scheduler that writes, by the names of their parameters."""
+SHADOW_HELP = "Write nothing: watch what other schedulers do, and compare it with what we would have done."
 DIALECTS = ("kai", "volcano", "coscheduling", "koordinator", "native")
 
 
@@ -110,22 +123,39 @@ DIALECTS = ("kai", "volcano", "coscheduling", "koordinator", "native")
     help="Image of the placeholder pods of YuniKorn applications; a pause image by default.",
 )  # fmt: skip
 @record_options
+@click.option("--shadow", is_flag=True, help=SHADOW_HELP)
+@click.option(
+    "--shadow-every", type=policy_options.Duration(), default="5m", show_default=True, metavar="DURATION",
+    help="With --shadow, how often both worlds are computed.",
+)  # fmt: skip
+@recorded_profile
 @click.option("--pod-events/--no-pod-events", default=True, show_default=True, help="Record an event for every pod that is bound.")
-def command(**options: Any) -> None:  # Any: as click read them
+@click.pass_context
+def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click read them
     """Schedule the gangs of a Kubernetes cluster until SIGTERM or Ctrl-C.
 
     Watches the cluster, runs a scheduling session after every relevant change, and carries out its decisions: binds, evictions,
     status updates and events. It reads every kind of group that the API server serves. Of several replicas one is the leader;
     the others take over when it fails.
+
+    With --shadow, other schedulers schedule and nothing is written: what they do is watched and recorded, and compared with what
+    we would have done. 'phalanx shadow report' shows it.
     """
     import asyncio
 
     from phalanx.live.garbage import look_seldom_at_start
 
     asked = RunOptions(**options)
+    typed = {name for name in options if ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT}
     asked.refuse_clashes()
+    asked.refuse_clashes_with_shadow(typed)
     look_seldom_at_start()
-    asyncio.run(_run(asked))
+    if asked.shadow:
+        from phalanx.cli.run_shadow import run_shadow
+
+        asyncio.run(run_shadow(asked, asked.names if "names" in typed else ()))
+    else:
+        asyncio.run(_run(asked))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +186,16 @@ class RunOptions(RecordOptions):
     reservation_image: str | None
     placeholder_image: str | None
     pod_events: bool
+    shadow: bool = False
+    shadow_every: float = 300.0
+    recorded_profile: str | None = None
+
+    def refuse_clashes_with_shadow(self, typed: "Collection[str]") -> None:
+        """Refuse what only a scheduler that writes can do, and what only a shadow can."""
+        if not self.shadow and (wrong := [OPTION_BY_NAME[name] for name in OF_SHADOWS if name in typed]):
+            raise click.UsageError(f"{wrong[0]}: is for a shadow; add --shadow")
+        if self.shadow and (wrong := [OPTION_BY_NAME[name] for name in OPTION_BY_NAME if name in typed and name not in OF_SHADOWS]):
+            raise click.UsageError(f"{wrong[0]}: a shadow writes nothing to the cluster; leave it out")
 
     def refuse_clashes(self) -> None:
         """Refuse options that do not go together."""
@@ -195,7 +235,7 @@ class RunOptions(RecordOptions):
         from pathlib import Path
 
         from phalanx.live.access_review import AccessReview
-        from phalanx.live.operations import Address
+        from phalanx.live.serving import Address
         from phalanx.live.serving_certificate import ServingCertificate
 
         port, cert, key = self.http.rpartition(":")[2], self.tls_cert_file, self.tls_private_key_file
@@ -250,23 +290,44 @@ async def _schedule(asked: RunOptions, client: "Client") -> None:
         operations = Operations(
             live, config=source, describe=in_full, traced_gangs=asked.gangs, is_served=address is not None
         )  # fmt: skip
-        with _recorded(asked, live, source, report):
+        with _recorded(asked, live, source, report) as recorder:
+            if recorder is not None and address is not None:
+                operations.measuring.metrics.recorded_by(recorder.writer)
             await operations.run(address, is_over)
 
 
 @contextmanager
-def _recorded(asked: RunOptions, live: "Live", source: "ConfigSource | None", report: "Callable[[str], None]") -> "Iterator[None]":
+def _recorded(
+    asked: RunOptions, live: "Live", source: "ConfigSource | None", report: "Callable[[str], None]"
+) -> "Iterator[Recorder | None]":
     """Record inside the block, if that was asked for, also when the configuration changes."""
-    subject = Subject("run", live.cache, live.mirror.everything, lambda: live.clock.now, live.loop)
+    subject = Subject(
+        "run", live.cache, live.mirror.everything, lambda: live.clock.now, live.loop, live.gates.planner,
+        live.watching.has_synced.is_set,
+    )  # fmt: skip
     with recorded(asked, subject, config_typed(asked.config, asked.profile, asked.gates), report=report) as recorder:
         if recorder is not None:
             live.turned.append(recorder.turn)
+            _begin_when_synced(live, recorder)
         if recorder is not None and source is not None:
             follow = recorder.configure
             source.on_reload.append(
                 lambda outcome: follow(config_typed(asked.config, None, asked.gates)) if outcome.is_applied else None
             )
-        yield
+        yield recorder
+
+
+def _begin_when_synced(live: "Live", recorder: "Recorder") -> None:
+    """Begin the recording as soon as everything is listed, before the first session."""
+    import asyncio
+
+    on_synced = live.watching.on_synced
+
+    def begin() -> None:
+        on_synced()
+        asyncio.get_running_loop().call_soon(recorder.turn)  # by then it counts as synced, and nobody has acted on that yet
+
+    live.watching.on_synced = begin
 
 
 def _config_source(asked: RunOptions) -> "ConfigSource | None":

@@ -21,14 +21,15 @@ class Observer:
     """Watches a cluster and records what it hears."""
 
     def __init__(
-        self, client: ApiClient, schedulers: frozenset[str], config: Config, *, report: Callable[[str], None]
+        self, client: ApiClient, schedulers: frozenset[str], config: Config, *, report: Callable[[str], None],
+        clock: LoopClock | None = None,
     ) -> None:  # fmt: skip
         """Write nothing to the cluster; `schedulers` and `config` are those that a replay would decide with."""
         client.may_write = lambda: False
-        self._clock, self._config, self._report = LoopClock(), config, report
+        self.clock, self._config, self._report = clock or LoopClock(), config, report
         self._schedulers = schedulers
-        client.heard = self._clock.hear
-        self.mirror = Mirror(lambda: self._clock.now)
+        client.heard = self.clock.hear
+        self.mirror = Mirror(lambda: self.clock.now)
         self.watching = Watching(client, self.mirror, kinds_read(), report=report)
 
     async def run(self, folder: Path, bounds: Bounds, is_over: asyncio.Event, *, turned: Callable[[int], None]) -> None:
@@ -38,7 +39,7 @@ class Observer:
         synced = asyncio.create_task(self.watching.has_synced.wait())
         await asyncio.wait({watching, end, synced}, return_when=asyncio.FIRST_COMPLETED)
         writer = LogWriter(folder, bounds, report=self._report)
-        recorder = Recorder(Recorded("record", cache, self.mirror.everything, lambda: self._clock.now), writer, self._config)
+        recorder = Recorder(Recorded("record", cache, self.mirror.everything, lambda: self.clock.now), writer, self._config)
         self.mirror.listen(recorder.noticed)
         try:
             while not end.done() and not watching.done():

@@ -1,9 +1,8 @@
 """What people who run a scheduler see of it: metrics, logs, health, and the configuration in force."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection
+from dataclasses import replace
 from traceback import format_exception
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from phalanx.live.app import Live
 from phalanx.live.heartbeat import Heartbeat
 from phalanx.live.logs import Line, log_line, log_lines, logger_of, verbosity_of
 from phalanx.live.reload import ConfigSource, Reload
+from phalanx.live.serving import Address, served
 from phalanx.live.session_log import Narrator
 from phalanx.model.task import Task
 from phalanx.scheduling.cache import QuarantinedObject
@@ -23,24 +23,10 @@ from phalanx.session.policy import Policy
 from phalanx.state.snapshot import Snapshot
 
 if TYPE_CHECKING:  # what serves takes a while to import, and is needed where something is served
-    from phalanx.live.access_review import AccessReview
     from phalanx.live.health import Health
-    from phalanx.live.serving_certificate import ServingCertificate
 
 TRACE_LEVEL, MOST_VERBOSE = 3, 5
 """From this verbosity on the trace of sessions is recorded."""
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where health and metrics are served."""
-
-    host: str
-    port: int
-    certificate: "ServingCertificate | None" = None
-    """None: without TLS."""
-    access: "AccessReview | None" = None
-    """Who may see more than probes; None: everybody."""
 
 
 class Operations:
@@ -136,30 +122,8 @@ class Operations:
             if address is None:
                 await self._live.run(is_over)
                 return
-            async with self._served(address):
+            async with served(self.health(), address, self._log):
                 await self._live.run(is_over)
         finally:
             if follower is not None:
                 follower.cancel()
-
-    @asynccontextmanager
-    async def _served(self, address: Address) -> AsyncIterator[None]:
-        """Serve inside the block, with the certificate that is in its files meanwhile."""
-        from phalanx.web.server import serving
-
-        certificate, guards = address.certificate, [] if address.access is None else [address.access.middleware]
-        application, tls = self.health().application(*guards), None if certificate is None else certificate.context
-        follower = None
-        if certificate is not None:
-            certificate.on_reload.append(self._certified)
-            follower = asyncio.create_task(certificate.follow())
-        try:
-            async with serving(application, host=address.host, port=address.port, tls=tls) as place:
-                log_line(self._log, Line(0, f"health and metrics at {place}"))
-                yield
-        finally:
-            if follower is not None:
-                follower.cancel()
-
-    def _certified(self, is_applied: bool, message: str) -> None:
-        self._log.log(20 if is_applied else 30, "%s", message)

@@ -20,6 +20,7 @@ from phalanx.manifests.roles import (
     review_rules,
     role_documents,
     scheduler_rules,
+    shadow_rules,
     ssh_rules,
     view_rules,
 )
@@ -49,7 +50,7 @@ def _chart_texts() -> Iterator[tuple[str, str]]:
         yield f"crds/{name}.yaml", documents_text(map(_kept, definition_documents(name)))
     yield "policies.yaml", documents_text(policy_documents())
     rules = {"scheduler": scheduler_rules, "ssh": ssh_rules, "namespace": namespace_rules, "view": view_rules, "edit": edit_rules,
-             "reservation": reservation_rules, "review": review_rules}  # fmt: skip
+             "reservation": reservation_rules, "review": review_rules, "shadow": shadow_rules}  # fmt: skip
     for word, made in rules.items():
         yield f"rules/{word}.yaml", yaml_text(made())
     yield "alerts.yaml", yaml_text(rule_groups())

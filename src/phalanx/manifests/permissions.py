@@ -177,6 +177,11 @@ def permissions(option: str = "") -> tuple[Permission, ...]:
     return tuple(access for row in TABLE.values() for access in row if access.option == option)
 
 
+def permissions_of_shadows() -> tuple[Permission, ...]:
+    """Return what it takes to watch everything that sessions depend on; nothing else is needed beside other schedulers."""
+    return _reads(*kinds_read())
+
+
 @cache
 def kinds_listed() -> tuple[Kind, ...]:
     """Return the kinds that commands list on a live cluster to hold a session of their own, in the order of all kinds.

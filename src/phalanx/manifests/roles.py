@@ -17,6 +17,7 @@ from phalanx.manifests.permissions import (
     Permission,
     kinds_listed,
     permissions,
+    permissions_of_shadows,
 )
 from phalanx.model.kinds import BIND_REQUEST, GROUP_BY_DIALECT, Document, Kind, kind_of
 
@@ -96,6 +97,11 @@ def reader_rules() -> list[Rule]:
     return rules_of(Permission(kind, LIST) for kind in kinds_listed())
 
 
+def shadow_rules() -> list[Rule]:
+    """Return what it takes to run as a shadow, which changes nothing."""
+    return rules_of(permissions_of_shadows())
+
+
 def _kinds() -> tuple[Kind, ...]:
     return tuple(definition.kind for definition in DEFINITIONS)
 
@@ -107,8 +113,7 @@ def role_documents(settings: InstallSettings) -> list[Document]:
     """Return the namespace, the account, its roles, those for people, and what GPUs are reserved by, in a fixed order."""
     rules = scheduler_rules() + (ssh_rules() if settings.has_ssh else [])
     return [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": settings.namespace, "labels": settings.labels}},
-        settings.document("v1", "ServiceAccount", automountServiceAccountToken=False),
+        *_account_documents(settings),
         _wide(settings, "ClusterRole", rules=rules),
         _wide(settings, "ClusterRoleBinding", **_bound("ClusterRole", settings)),
         settings.document(_API, "Role", rules=namespace_rules()),
@@ -116,6 +121,15 @@ def role_documents(settings: InstallSettings) -> list[Document]:
         _for_people(settings, "view", view_rules(), ("view", "edit", "admin")),
         _for_people(settings, "edit", edit_rules(), ("edit", "admin")),
         *reservation_documents(settings),
+    ]
+
+
+def shadow_documents(settings: InstallSettings) -> list[Document]:
+    """Return the namespace, the account and the role of a shadow, in a fixed order."""
+    return [
+        *_account_documents(settings),
+        _wide(settings, "ClusterRole", rules=shadow_rules()),
+        _wide(settings, "ClusterRoleBinding", **_bound("ClusterRole", settings)),
     ]
 
 
@@ -141,6 +155,13 @@ def group(name: str) -> Subject:
 def service_account(namespace: str, name: str) -> Subject:
     """Return a service account as a binding names it."""
     return {"kind": "ServiceAccount", "namespace": namespace, "name": name}
+
+
+def _account_documents(settings: InstallSettings) -> list[Document]:
+    return [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": settings.namespace, "labels": settings.labels}},
+        settings.document("v1", "ServiceAccount", automountServiceAccountToken=False),
+    ]
 
 
 def _wide(settings: InstallSettings, kind: str, **more: object) -> Document:
