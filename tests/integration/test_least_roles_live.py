@@ -231,6 +231,8 @@ def test_pods_are_grouped_in_each_dialect(dialect: str, plane: ControlPlane, sit
     with scheduling(plane, tmp_path, "--scheduler-name=phalanx", f"--group-as={dialect}"):
         site.make([build.node("a", cpu=8), *map(kai.priority_class, kai.CLASSES), work])
         await_requests(log, f"create {GROUPS[dialect]}")
+        site.kubectl("label", "job", "work", "team=blue")  # groups carry the labels of their owners
+        await_requests(log, f"patch {GROUPS[dialect]}")
         site.kubectl("patch", "job", "work", "--type=merge", "-p", '{"spec": {"suspend": true}}')
         await_requests(log, f"delete {GROUPS[dialect]}")
 
