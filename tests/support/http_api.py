@@ -25,6 +25,8 @@ from phalanx.store.memory import MemoryStore
 from phalanx.web.api import Api
 from phalanx.web.server import serving
 
+TURNS_SECONDS = 0.01
+"""Enough for some turns of an event loop."""
 PATIENCE_SECONDS = 30.0
 
 
@@ -135,6 +137,8 @@ def served(
             address.append(url)
             is_open.set()
             await is_over.wait()
+            await asyncio.sleep(TURNS_SECONDS)  # a connection that is being accepted now would never be closed
+        await asyncio.sleep(0)
 
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()), daemon=True)
     thread.start()
