@@ -36,6 +36,8 @@ class FieldType:
     is_set: bool = False
     is_atomic: bool = False
     is_required: bool = False
+    is_pointer: bool = False
+    """An empty value is another thing than none."""
 
     @property
     def is_list(self) -> bool:
@@ -81,7 +83,7 @@ def _field(words: str) -> FieldType:
     keys = tuple(given["keys"].split(",")) if "keys" in given else ()
     return FieldType(
         name, whole.removesuffix(name), tuple(map(int, number.split("."))), keys,
-        given.get("merge"), "set" in given, "atomic" in given, "required" in given,
+        given.get("merge"), "set" in given, "atomic" in given, "required" in given, "pointer" in given,
     )  # fmt: skip
 
 

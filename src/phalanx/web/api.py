@@ -20,6 +20,7 @@ from phalanx.store.paths import NOWHERE
 from phalanx.store.status_errors import status_of
 from phalanx.store.warning_headers import warning_header
 from phalanx.web.discovery import GROUP_LIST, documents, with_used_first
+from phalanx.web.openapi import openapi_documents
 from phalanx.web.request import ApiRequest, body_of, refuse_strangers
 from phalanx.web.tables import table_of
 from phalanx.web.watches import CHANGES, Stream
@@ -93,6 +94,8 @@ class Api:
         if path in self._discovery and request.method == "GET":
             found = self._discovery[path]
             return self._json(with_used_first(found, self._store.has_any) if path == GROUP_LIST else found)
+        if request.method == "GET" and (schemas := openapi_documents().get(path)) is not None:
+            return web.Response(body=schemas, content_type="application/json", headers=self._headers())
         if path in self._own and request.method == "GET":
             return self._json(self._own[path](), warnings=self._warnings())
         asked = ApiRequest(request, await body_of(request))
