@@ -69,9 +69,14 @@ def _entry(item: Mapping[str, Any]) -> Entry:
 
 def with_entries(document: Document, entries: Iterable[Entry]) -> dict[str, Any]:
     """Return an object with who owns what of it."""
-    kept = [_document(entry) for entry in entries if entry.paths]
+    kept = [_document(entry) for entry in sorted(entries, key=_rank) if entry.paths]
     meta = {key: value for key, value in document["metadata"].items() if key != "managedFields"}
     return {**document, "metadata": {**meta, **({"managedFields": kept} if kept else {})}}
+
+
+def _rank(entry: Entry) -> tuple[str, str, str, str, str]:
+    writer = entry.writer
+    return writer.operation, writer.stamp, writer.manager, writer.api_version, writer.subresource
 
 
 def _document(entry: Entry) -> dict[str, Any]:
@@ -100,15 +105,19 @@ def created(kind: Kind, document: Document, writer: Writer) -> dict[str, Any]:
 
 
 def changed(kind: Kind, old: Document, new: Document, writer: Writer) -> dict[str, Any]:
-    """Return a changed object: its writer owns what is different now, and others no longer."""
+    """Return a changed object: its writer owns what is different now, and others no longer.
+
+    Whoever sends other owners than there are sets them, as kubectl does when an object is applied on the server for the first time.
+    """
+    base = entries_of(new) if "managedFields" in new["metadata"] else entries_of(old)
     structure, is_status = structure_of(kind), writer.subresource == "status"
     after, before = (_owned(document, structure, is_status=is_status) for document in (new, old))
     mine = {path for path in after if value_at(new, structure, path) != value_at(old, structure, path)}
     lost = mine | (before - after)
     if not lost:
-        return with_entries(new, entries_of(old))
-    others = [replace(entry, paths=entry.paths - lost) for entry in entries_of(old) if not entry.writer.is_same(writer)]
-    own = next((entry.paths for entry in entries_of(old) if entry.writer.is_same(writer)), frozenset[Path]())
+        return with_entries(new, base)
+    others = [replace(entry, paths=entry.paths - lost) for entry in base if not entry.writer.is_same(writer)]
+    own = next((entry.paths for entry in base if entry.writer.is_same(writer)), frozenset[Path]())
     return with_entries(new, [*others, Entry(writer, (own - lost) | mine)])
 
 
@@ -134,14 +143,7 @@ def applied(kind: Kind, live: Document, manifest: Document, writer: Writer, *, i
         if is_there(made, structure, path) and not any(other[: len(path)] == path for other in kept):
             made = without(made, structure, path)
     mine = next((entry for entry in entries if entry.writer.is_same(writer) and entry.paths == wanted), Entry(writer, wanted))
-    return with_entries(made, [*others, mine] if made != live else _in_order(entries, others, mine))
-
-
-def _in_order(entries: Sequence[Entry], others: Sequence[Entry], mine: Entry) -> list[Entry]:
-    """Return the entries where they were, so that applying the same twice changes nothing."""
-    left = iter(others)
-    found = [mine if entry.writer.is_same(mine.writer) else next(left) for entry in entries]
-    return found if mine in found else [*found, mine]
+    return with_entries(made, [*others, mine])
 
 
 def _mine(manifest: Document, *, is_status: bool) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from phalanx.model.kinds import WORKLOADS, Document, Kind
 from phalanx.store.kubernetes_types import ANY_KEY, Tree, tree_of, type_of
 
 METADATA, POD_SPEC, TEMPLATE = "meta.v1.ObjectMeta", "core.v1.PodSpec", "core.v1.PodTemplateSpec"
+DIRECTIVE = "$"
+"""Begins what is no field but an order to whoever merges a patch, such as `$setElementOrder/containers`."""
 OTHER_TEMPLATES = frozenset({"serving.knative.dev", "kubevirt.io"})
 """Groups whose templates have more than a pod has."""
 Found = Iterator[tuple[str, str, Iterable[str]]]
@@ -60,6 +62,8 @@ def _unknown(tree: Tree, value: Any, path: str) -> Found:  # Any: as above
             yield from _unknown(tree, item, f"{path.removesuffix('.')}[{place}].")
     elif isinstance(value, Mapping):
         for name, item in value.items():
+            if str(name).startswith(DIRECTIVE):
+                continue
             if name not in tree and ANY_KEY not in tree:
                 yield path, str(name), tree
             else:

@@ -20,6 +20,9 @@ from phalanx.web.request import APPLIED
 
 INDEX, WHOLE = "/openapi/v3", "/openapi/v2"
 Schema = dict[str, Any]  # Any: as JSON has it
+PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+WHOLE_IN_PROTOBUF = b"\x0a\x032.0"
+"""Version 2 for those who take nothing but protobuf, as older clients do: its version, and no schemas."""
 SHARED, SCHEMAS, DEFINITIONS = "meta.v1.ObjectMeta", "#/components/schemas/", "#/definitions/"
 INT_OR_STRING: Schema = {"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]}
 SCALARS: Mapping[str, Schema] = {

@@ -13,6 +13,7 @@ from phalanx.store.memory import MemoryStore
 from phalanx.store.status_errors import success
 from phalanx.store.unknown_fields import unknown_fields
 from phalanx.web.request import APPLIED, IGNORE, STRICT, ApiRequest
+from phalanx.web.scale import rescaled, scale_of
 
 Answer = tuple[Document, int]
 UNOWNED = ("Event", "Lease")
@@ -99,6 +100,17 @@ def _writer(store: MemoryStore, asked: ApiRequest, operation: str) -> Writer:
     return Writer(asked.manager, operation, store.stamp(), asked.target.kind.api_version, asked.target.subresource)
 
 
+def _scale(store: MemoryStore, asked: ApiRequest) -> Answer:
+    """Change how many pods a workload wants."""
+    body = asked.body if isinstance(asked.body, dict) else {}
+    is_patch = asked.form in patches.FORMS
+
+    def change(old: Document) -> Document:
+        return rescaled(old, patches.patched(scale_of(old), body, asked.form) if is_patch else body)
+
+    return scale_of(_changed(store, asked, change)), 200
+
+
 def _delete(store: MemoryStore, asked: ApiRequest) -> Answer:
     target = asked.target
     last = store.delete(target.kind, target.namespace, target.name, grace=asked.grace, uid=asked.uid, propagation=asked.propagation)
@@ -122,4 +134,5 @@ def _evict(store: MemoryStore, asked: ApiRequest) -> Answer:
 
 _WRITERS: dict[str, Callable[[MemoryStore, ApiRequest], Answer]] = {
     "create": _create, "replace": _replace, "patch": _patch, "delete": _delete, "binding": _bind, "eviction": _evict,
+    "scale": _scale,
 }  # fmt: skip
