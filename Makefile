@@ -52,6 +52,7 @@ check-types: $(TOOLS)
 	$(BIN)/mypy --strict benchmarks/race
 	$(BIN)/mypy --strict docs/figures/draw.py
 	$(BIN)/mypy --strict scripts/manifests
+	$(BIN)/mypy --strict scripts/kubernetes-types
 	$(BIN)/mypy --strict scripts/lock
 	$(BIN)/mypy --strict scripts/audit
 	$(BIN)/mypy --strict hatch_build.py

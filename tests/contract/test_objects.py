@@ -80,6 +80,12 @@ def test_nothing_is_created_in_a_namespace_that_is_not_there(api: Api) -> None:
     assert refused.refusal == (404, "NotFound", 'namespaces "nowhere" not found')
 
 
+def test_a_namespace_that_is_not_there_comes_before_what_policies_say(api: Api) -> None:
+    place = "/apis/scheduling.volcano.sh/v1beta1/namespaces/nowhere/podgroups"
+    body = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": {"name": "a"}}
+    assert api.make(place, body).refusal == (404, "NotFound", 'namespaces "nowhere" not found')
+
+
 def test_an_object_of_another_namespace_is_refused(api: Api) -> None:
     refused = api.make("configmaps", {"metadata": {"name": "a", "namespace": "default"}})
     assert refused.refusal == (

@@ -45,7 +45,8 @@ NOT_RUN = {
     f"{SNAPSHOT_COMMAND} > cluster.yaml": "needs a cluster",
     "kubectl get configmap volcano-scheduler-configmap -n volcano-system -o yaml | phalanx config check -": "needs a cluster",
     "kubectl --server http://127.0.0.1:PORT get pods -A": "needs kubectl",
-    "kubectl --server http://127.0.0.1:PORT apply --server-side=false --validate=false -f job.yaml": "needs kubectl",
+    "kubectl --server http://127.0.0.1:PORT apply -f job.yaml": "needs kubectl",
+    "kubectl --server http://127.0.0.1:PORT get gangs -A": "needs kubectl",
     "make controlplane": "is what runs before the tests",
     "helm install phalanx deploy/chart -n phalanx-system --create-namespace "
     "--set image.repository=registry.example.com/phalanx": "needs a cluster",

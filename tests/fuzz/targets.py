@@ -189,6 +189,7 @@ async def _answer(method: str, path: str, form: str, body: bytes) -> None:
 
 
 POD = b'{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "x"}]}}'
+PROTOBUF = b"k8s\0\x0a\x0f\x0a\x02v1\x12\x09ConfigMap\x12\x0d\x0a\x03\x0a\x01a\x12\x06\x0a\x01k\x12\x01v"
 OBJECTS = (Path(__file__).parents[1] / "data" / "objects" / "one-of-each-kind.yaml").read_bytes()
 PARTS = OBJECTS.split(b"\n---")[1:]
 TABLE = (
@@ -251,6 +252,10 @@ TARGETS = {
             b'DELETE /api/v1/namespaces/default?gracePeriodSeconds=0\n{"preconditions": {"uid": "x"}}',
             b'POST /api/v1/namespaces/default/pods/a/binding\n{"target": {"name": "n"}}',
             b'PATCH /api/v1/namespaces/default application/strategic-merge-patch+json\n{"metadata": {"$patch": "replace"}}',
+            b"PATCH /api/v1/namespaces/default/configmaps/a?fieldManager=m&force=1 application/apply-patch+yaml\n"
+            b'{"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": ""}, '
+            b'"metadata": {"managedFields": [{"manager": "m", "fieldsV1": {"k:{}": {}}}]}}',
+            b"POST /api/v1/namespaces/default/configmaps application/vnd.kubernetes.protobuf\n" + PROTOBUF,
         ),
     ),
 }  # fmt: skip

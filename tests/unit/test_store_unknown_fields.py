@@ -82,10 +82,10 @@ def test_a_field_that_does_not_exist_is_named_and_so_is_the_one_that_was_meant(d
     [
         volcano("PodGroup", minTaskMember={"worker": 2}, minResources={"cpu": 1, "example.com/anything": 2}),
         {**volcano("PodGroup"), "status": {"whatever": 1}},
-        pod(nodeSelector={"any": "label"}, volumes=[{"name": "v", "somethingNew": {}}], schedulingGates=[{"name": "g"}]),
+        pod(nodeSelector={"any": "label"}, volumes=[{"name": "v", "emptyDir": {}}], schedulingGates=[{"name": "g"}]),
         pod(affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
             {"topologyKey": "host", "labelSelector": {"matchLabels": {"any": "label"}}}]}}),
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "anything": 1},
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"any": "key"}},
         volcano("PodGroup", minMember="text") | {"spec": None},
         made("kubeflow.org/v1", "PyTorchJob", anything=1, template={"spec": {"anything": 1}}),
         made("serving.knative.dev/v1", "Service", template={"spec": {"containers": [], "containerConcurrency": 1}}),

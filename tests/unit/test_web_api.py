@@ -99,7 +99,8 @@ def test_bodies_that_are_no_objects_are_refused(api: Api) -> None:
         400,
         "BadRequest",
     )
-    assert api.make("configmaps", {"metadata": {"name": "a"}}, form="application/vnd.kubernetes.protobuf").code == 415
+    assert api.make("configmaps", {"metadata": {"name": "a"}}, form="text/plain").code == 415
+    assert api.make("configmaps", {"metadata": {"name": "a"}}, form="application/vnd.kubernetes.protobuf").code == 400
 
 
 def test_custom_resources_take_no_strategic_patch(api: Api) -> None:

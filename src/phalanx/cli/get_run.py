@@ -202,6 +202,7 @@ class _Table:
 
     def write(self, items: Sequence[Document], *, is_one: bool) -> None:
         """Write all objects."""
+        items = [_without_owners(item) for item in items]
         if self._asked.template and not self._asked.follows:
             click.echo(filled(self._asked.template, items[0] if is_one else _whole(items)), nl=False)
         elif self._asked.form in ("json", "yaml"):
@@ -221,6 +222,7 @@ class _Table:
 
     def write_more(self, item: Document) -> None:
         """Write one object that changed."""
+        item = _without_owners(item)
         if self._asked.form == "json":
             click.echo(msgspec.json.encode(item))
         elif self._asked.form == "yaml":
@@ -269,6 +271,13 @@ def _with_column(columns: Sequence[TableColumn], more: TableColumn) -> list[Tabl
     """Put a column before the age."""
     place = next(place for place, column in enumerate(columns) if column.title == "AGE")
     return [*columns[:place], more, *columns[place:]]
+
+
+def _without_owners(item: Document) -> Document:
+    """Return an object without the list of who owns which field, which nobody reads; kubectl hides it too."""
+    if "managedFields" not in item["metadata"]:
+        return item
+    return {**item, "metadata": {key: value for key, value in item["metadata"].items() if key != "managedFields"}}
 
 
 def _whole(items: Sequence[Document]) -> dict[str, object]:

@@ -13,7 +13,7 @@ import msgspec
 from phalanx.errors import Invalid
 from phalanx.model.kinds import Document, Kind
 from phalanx.model.merging import merged
-from phalanx.store.patches import KEY_BY_LIST
+from phalanx.store.kubernetes_types import FieldType, fields_of, type_of
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 OF_THE_SERVER = (
@@ -22,9 +22,6 @@ OF_THE_SERVER = (
 
 FIRST = ("Namespace", "PriorityClass", "StorageClass", "DeviceClass", "Topology", "Queue", "Node", "HyperNode", "PodGroup")
 """Other kinds refer to these, so they are created first and deleted last."""
-
-
-KEYS = {**KEY_BY_LIST, "ports": "containerPort"}
 
 
 def rank(document: Document) -> int:
@@ -62,8 +59,8 @@ def with_last_applied(document: Document) -> dict[str, Any]:
 
 def change(document: Document, live: Document) -> dict[str, Any]:
     """Return the merge patch that makes an object what a manifest asks for; empty if it is."""
-    is_built_in = "." not in str(document.get("apiVersion") or "").rpartition("/")[0]
-    patch = _difference(_last(live), document, live, merges_lists=is_built_in)
+    fields = fields_of(type_of(str(document.get("apiVersion")), str(document.get("kind"))) or "")
+    patch = _difference(_last(live), document, live, fields)
     if not patch:
         return {}
     note = with_last_applied(document)["metadata"]["annotations"][LAST_APPLIED]
@@ -81,19 +78,20 @@ def _last(live: Document) -> Document:
     return found if isinstance(found, dict) else {}
 
 
-def _difference(last: Document, document: Document, live: Document, *, merges_lists: bool) -> dict[str, Any]:
+def _difference(last: Document, document: Document, live: Document, fields: Mapping[str, FieldType]) -> dict[str, Any]:
     patch: dict[str, Any] = {key: None for key in last if key not in document and key in live}
     for key, value in document.items():
-        there, before = live.get(key), last.get(key)
+        there, before, part = live.get(key), last.get(key), fields.get(key)
+        inside = fields_of(part.name) if part is not None else {}
         if isinstance(value, Mapping) and isinstance(there, Mapping):
             old = before if isinstance(before, Mapping) else {}
-            if inner := _difference(old, value, there, merges_lists=merges_lists):
+            if inner := _difference(old, value, there, inside):
                 patch[key] = inner
             continue
-        field = KEYS.get(key) if merges_lists else None
+        field = part.merge_key if part is not None else None
         if field and _has_keys(value, field) and _has_keys(there, field):
             old_items = before if _has_keys(before, field) else []
-            value = _merged_items(old_items, value, there, field)
+            value = _merged_items(old_items, value, there, field, inside)
         if value != there and not (not value and there is None):
             patch[key] = value
     return patch
@@ -103,15 +101,17 @@ def _has_keys(items: Any, field: str) -> TypeGuard[list[Document]]:  # Any: as f
     return isinstance(items, list) and all(isinstance(item, Mapping) and field in item for item in items)
 
 
-def _merged_items(last: list[Document], wanted: list[Document], live: list[Document], field: str) -> list[Document]:
+def _merged_items(
+    last: list[Document], wanted: list[Document], live: list[Document], field: str, fields: Mapping[str, FieldType]
+) -> list[Document]:
     """Return the live items with what is wanted of each, then those that are new; without those that are wanted no longer."""
     before, asked = ({item[field]: item for item in items} for items in (last, wanted))
     kept = [item for item in live if item[field] in asked or item[field] not in before]
     there = {item[field] for item in kept}
-    changed = [_merged_item(before.get(item[field], {}), asked.get(item[field], {}), item) for item in kept]
+    changed = [_merged_item(before.get(item[field], {}), asked.get(item[field], {}), item, fields) for item in kept]
     return [*changed, *(item for item in wanted if item[field] not in there)]
 
 
-def _merged_item(last: Document, wanted: Document, live: Document) -> Document:
+def _merged_item(last: Document, wanted: Document, live: Document, fields: Mapping[str, FieldType]) -> Document:
     """Return a live item as a manifest asks for it; one of which it says nothing is somebody else's."""
-    return merged(live, _difference(last, wanted, live, merges_lists=True)) if wanted else live
+    return merged(live, _difference(last, wanted, live, fields)) if wanted else live

@@ -19,6 +19,7 @@ from phalanx.store import admission, patches
 from phalanx.store import budgets as disruption
 from phalanx.store import pod_rules as pods
 from phalanx.store.completion import completed
+from phalanx.store.object_place import key_at, key_of, place_of
 from phalanx.store.selection import EVERYTHING, Selection
 from phalanx.store.value_rules import refuse_values
 from phalanx.store.watch_history import History, Watch
@@ -83,14 +84,14 @@ class MemoryStore:
 
     def get(self, kind: Kind, namespace: str, name: str) -> Document:
         """Return one object."""
-        found = self._objects.get(kind, {}).get(_key(kind, namespace, name))
+        found = self._objects.get(kind, {}).get(key_at(kind, namespace, name))
         if found is None:
             raise Missing(f'{kind.resource} "{name}" not found', kind=kind.plural, name=name)
         return found
 
     def find(self, kind: Kind, namespace: str, name: str) -> Document | None:
         """Return one object, or None."""
-        return self._objects.get(kind, {}).get(_key(kind, namespace, name))
+        return self._objects.get(kind, {}).get(key_at(kind, namespace, name))
 
     def items(self, kind: Kind, chosen: Selection = EVERYTHING) -> list[Document]:
         """Return the objects of a kind, in the order of their keys."""
@@ -134,9 +135,9 @@ class MemoryStore:
             raise Gone(f"{text} You can start a new list without the continue parameter.") from None
         found = dict(self._objects.get(kind, {}))
         for event in reversed([event for event in since if event.kind is kind]):
-            found.pop(_key_of(kind, event.object), None)
+            found.pop(key_of(kind, event.object), None)
             if event.before is not None:
-                found[_key_of(kind, event.before)] = event.before
+                found[key_of(kind, event.before)] = event.before
         return found
 
     def watch(self, kind: Kind, chosen: Selection = EVERYTHING, *, since: str = "") -> Watch:
@@ -175,11 +176,13 @@ class MemoryStore:
         """Add an object; its status is left to those who write statuses, except of nodes."""
         kind = kind_of(document)
         made = {name: value for name, value in document.items() if name != "status" or not kind.has_status or kind.kind == "Node"}
-        meta = {**(document.get("metadata") or {}), "uid": self._next_uid(), "creationTimestamp": self._stamp()}
+        meta = {**(document.get("metadata") or {}), "uid": self._next_uid(), "creationTimestamp": self.stamp()}
         meta.pop("deletionTimestamp", None)
         if not meta.get("name") and meta.get("generateName"):
             meta["name"] = f"{meta['generateName']}{self.numbers:05x}"
         made["metadata"] = {**meta, "generation": 1}
+        if kind.is_namespaced:
+            self._check_namespace(kind, *place_of(kind, made))
         made = dict(completed(kind, made, self))
         refuse_values(kind, made)
         if admission.has_rules(kind, is_new=True):
@@ -193,13 +196,13 @@ class MemoryStore:
     def load(self, document: Document) -> Document:
         """Add an object as it was in another cluster, with its status, times and uid."""
         kind = kind_of(document)
-        meta = {"uid": "", "creationTimestamp": self._stamp(), **document.get("metadata", {})}
+        meta = {"uid": "", "creationTimestamp": self.stamp(), **document.get("metadata", {})}
         meta["uid"] = meta["uid"] or self._next_uid()
         self._count_past(meta["uid"])
         namespace = meta.get("namespace", "") or ("default" if kind.is_namespaced else "")
         if kind.is_namespaced and self.find(NAMESPACE, "", namespace) is None:
             self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
-        return self._add(kind, {**document, "metadata": meta}, is_loaded=True)
+        return self._add(kind, {**document, "metadata": meta})
 
     def restore(self, documents: Iterable[Document], *, version: int, numbers: int) -> None:
         """Go on from the objects, the version and the number of uids of another run; listeners get every object."""
@@ -207,7 +210,7 @@ class MemoryStore:
         for document in documents:
             kind = kind_of(document)
             _refuse_incomplete(document)
-            old = self.find(kind, *_place(kind, document))
+            old = self.find(kind, *place_of(kind, document))
             if old is not None:
                 self._place_by_uid.pop(old["metadata"]["uid"], None)
             self._put(kind, ADDED if old is None else MODIFIED, document)
@@ -216,14 +219,20 @@ class MemoryStore:
     def replace(self, document: Document, *, is_status: bool = False) -> Document:
         """Write an object anew: its status, or everything but that; its version must be the one that was read, if it names one."""
         kind = kind_of(document)
-        return self._change(kind, self.get(kind, *_place(kind, document)), document, is_status=is_status)
+        return self._change(kind, self.get(kind, *place_of(kind, document)), document, is_status=is_status)
 
     def patch(
         self, kind: Kind, namespace: str, name: str, patch: Any, *, form: str = patches.MERGE, is_status: bool = False
     ) -> Document:
         """Change parts of an object: its status, or everything but that."""
+        return self.change(kind, namespace, name, lambda old: patches.patched(old, patch, form), is_status=is_status)
+
+    def change(
+        self, kind: Kind, namespace: str, name: str, change: Callable[[Document], Document], *, is_status: bool = False
+    ) -> Document:
+        """Put what somebody makes of an object in its place: its status, or everything but that."""
         old = self.get(kind, namespace, name)
-        return self._change(kind, old, patches.patched(old, patch, form), is_status=is_status)
+        return self._change(kind, old, change(old), is_status=is_status)
 
     def _change(self, kind: Kind, old: Document, new: Document, *, is_status: bool) -> Document:
         """Replace the status of an object, or everything but the status.
@@ -276,7 +285,7 @@ class MemoryStore:
         known = meta.get("deletionGracePeriodSeconds")
         if "deletionTimestamp" in meta and known is not None and known <= seconds:
             return old  # a second deletion may shorten the grace period, never lengthen it
-        leaving = {"deletionTimestamp": self._stamp(seconds), "deletionGracePeriodSeconds": seconds}
+        leaving = {"deletionTimestamp": self.stamp(seconds), "deletionGracePeriodSeconds": seconds}
         if "deletionTimestamp" not in meta and "generation" in meta:
             leaving["generation"] = meta["generation"] + 1
         marked = self._put(kind, MODIFIED, {**old, "metadata": {**meta, **leaving}})
@@ -298,7 +307,7 @@ class MemoryStore:
         pods.refuse_binding(pod, binding)
         for listener in self.binding:
             listener(pod, binding["target"]["name"])
-        self._put(POD, MODIFIED, pods.bound(pod, binding, self._stamp()))
+        self._put(POD, MODIFIED, pods.bound(pod, binding, self.stamp()))
 
     def evict(self, namespace: str, name: str, *, uid: str = "", grace: int | None = None) -> None:
         """Delete a pod as far as disruption budgets allow."""
@@ -306,18 +315,17 @@ class MemoryStore:
         disruption.refuse(pod, self.items(BUDGET), self._objects.get(POD, {}).values())
         is_running = not pod["metadata"].get("deletionTimestamp") and pod.get("status", {}).get("phase") not in ENDED
         if is_running and uid in ("", pod["metadata"]["uid"]):
-            self._put(POD, MODIFIED, pods.disrupted(pod, self._stamp()))
+            self._put(POD, MODIFIED, pods.disrupted(pod, self.stamp()))
         self.delete(POD, namespace, name, uid=uid, grace=grace)
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
-    def _add(self, kind: Kind, document: Document, *, is_loaded: bool = False) -> Document:
+    def _add(self, kind: Kind, document: Document) -> Document:
         meta = document["metadata"]
         if not meta.get("name"):
             raise Invalid(f"{kind.kind}: metadata.name: Required value: name or generateName is required")
-        namespace, name = _place(kind, document)
+        namespace, name = place_of(kind, document)
         if kind.is_namespaced:
-            self._check_namespace(kind, namespace, name, is_loaded=is_loaded)
             document = {**document, "metadata": {**meta, "namespace": namespace}}
         old = self.find(kind, namespace, name)
         if old is not None:
@@ -326,14 +334,14 @@ class MemoryStore:
         return self._put(kind, ADDED, document)
 
     def _namespace_of(self, kind: Kind, document: Document) -> Document | None:
-        return self.find(NAMESPACE, "", _place(kind, document)[0]) if kind.is_namespaced else None
+        return self.find(NAMESPACE, "", place_of(kind, document)[0]) if kind.is_namespaced else None
 
-    def _check_namespace(self, kind: Kind, namespace: str, name: str, *, is_loaded: bool) -> None:
-        """Refuse a namespace that does not exist, or nothing new is made in; what was there before it began to go is there."""
+    def _check_namespace(self, kind: Kind, namespace: str, name: str) -> None:
+        """Refuse a namespace that does not exist, or nothing new is made in."""
         found = self.find(NAMESPACE, "", namespace)
         if found is None:
             raise Missing(f'namespaces "{namespace}" not found', kind="namespaces", name=namespace)
-        if "deletionTimestamp" in found["metadata"] and not is_loaded:
+        if "deletionTimestamp" in found["metadata"]:
             text = f"unable to create new content in namespace {namespace} because it is being terminated"
             raise Forbidden(f'{kind.resource} "{name}" is forbidden: {text}', kind=kind.plural, name=name)
 
@@ -369,7 +377,7 @@ class MemoryStore:
     def _put(self, kind: Kind, change: str, document: Document) -> Document:
         version = self.history.next_version()
         document = {**document, "metadata": {**document["metadata"], "resourceVersion": str(version)}}
-        key = _key_of(kind, document)
+        key = key_of(kind, document)
         before = self._objects.setdefault(kind, {}).get(key)
         self._objects[kind][key] = document
         self._place_by_uid[document["metadata"]["uid"]] = (kind, key)
@@ -381,12 +389,12 @@ class MemoryStore:
     def _remove(self, kind: Kind, document: Document) -> Document:
         version = self.history.next_version()
         last = {**document, "metadata": {**document["metadata"], "resourceVersion": str(version)}}
-        before = self._objects[kind].pop(_key_of(kind, document), None)
+        before = self._objects[kind].pop(key_of(kind, document), None)
         self._place_by_uid.pop(document["metadata"]["uid"], None)
         self._notify(WatchEvent(version, DELETED, kind, last, before))
         self._remove_dependents(document["metadata"]["uid"])
         for owner in document["metadata"].get("ownerReferences", ()):
-            self._forget_dependent(str(owner.get("uid", "")), kind, _key_of(kind, document))
+            self._forget_dependent(str(owner.get("uid", "")), kind, key_of(kind, document))
         if kind.is_namespaced:
             self._end_namespace(last["metadata"]["namespace"])
         return last
@@ -408,7 +416,7 @@ class MemoryStore:
     def _terminate_namespace(self, namespace: Document) -> Document:
         """Delete what is in a namespace; the namespace itself is Terminating until its last object is removed."""
         name = namespace["metadata"]["name"]
-        meta = {"deletionTimestamp": self._stamp(), **namespace["metadata"]}
+        meta = {"deletionTimestamp": self.stamp(), **namespace["metadata"]}
         marked = self._put(NAMESPACE, MODIFIED, {**namespace, "metadata": meta, "status": {"phase": "Terminating"}})
         for kind, objects in self._objects.items():
             for key in [key for key in objects if kind.is_namespaced and key.startswith(f"{name}/")]:
@@ -437,7 +445,7 @@ class MemoryStore:
                 continue
             others = [owner for owner in document["metadata"].get("ownerReferences", ()) if owner.get("uid") != uid]
             if not any(str(owner.get("uid", "")) in self._place_by_uid for owner in others):
-                namespace, name = _place(kind, document)
+                namespace, name = place_of(kind, document)
                 self.delete(kind, namespace, name)
 
     def _forget_dependent(self, uid: str, kind: Kind, key: str) -> None:
@@ -475,24 +483,12 @@ class MemoryStore:
             if uid.startswith(UID_START):
                 self.numbers = max(self.numbers, int(uid.removeprefix(UID_START), 16))
 
-    def _stamp(self, later: float = 0.0) -> str:
+    def stamp(self, later: float = 0.0) -> str:
+        """Return the time, or one that is so many seconds later, as objects have it."""
         return moment_text(int(self._clock() + later))
 
 
 _LASTING = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "namespace", "name")
-
-
-def _key(kind: Kind, namespace: str, name: str) -> str:
-    return f"{namespace or 'default'}/{name}" if kind.is_namespaced else name
-
-
-def _key_of(kind: Kind, document: Document) -> str:
-    return _key(kind, *_place(kind, document))
-
-
-def _place(kind: Kind, document: Document) -> tuple[str, str]:
-    meta = document.get("metadata", {})
-    return (str(meta.get("namespace") or "default") if kind.is_namespaced else "", str(meta.get("name", "")))
 
 
 def _grace(kind: Kind, document: Document, asked: int | None) -> int:

@@ -3,9 +3,8 @@
 Documents are never changed in place: a patch returns a new one that shares what it did not touch.
 
 A merge patch replaces every list as a whole. A strategic merge patch joins some lists by a key of their items, so that a kubelet
-can write its own condition of a pod and leave those of others alone; which lists, and by which key, a real server reads from tags
-of its Go types, here `KEY_BY_LIST` has those that our kinds use. Custom kinds have no such tags, and no strategic merge
-(`web/writes.py`).
+can write its own condition of a pod and leave those of others alone; which lists, and by which key, is a matter of their types
+(`kubernetes_types.py`). Custom kinds have none, and no strategic merge (`web/writes.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,18 +12,12 @@ from typing import Any
 
 from phalanx.errors import ClusterError, Invalid, WrongForm
 from phalanx.model.merging import merged
+from phalanx.store.kubernetes_types import FieldType, fields_of, type_of
 
 Document = Mapping[str, Any]
 
 MERGE, STRATEGIC, JSON = "application/merge-patch+json", "application/strategic-merge-patch+json", "application/json-patch+json"
 FORMS = (JSON, MERGE, STRATEGIC)
-
-KEY_BY_LIST = {
-    "conditions": "type", "containers": "name", "initContainers": "name", "volumes": "name", "env": "name", "taints": "key",
-    "volumeMounts": "mountPath", "ownerReferences": "uid", "addresses": "type", "schedulingGates": "name", "resourceClaims": "name",
-    "imagePullSecrets": "name", "topologySpreadConstraints": "topologyKey", "hostAliases": "ip",
-}  # fmt: skip
-"""Lists that a strategic merge joins by a key of their items; other lists are replaced, but finalizers united."""
 
 
 def patched(document: Document, patch: Any, content_type: str) -> dict[str, Any]:
@@ -35,10 +28,12 @@ def patched(document: Document, patch: Any, content_type: str) -> dict[str, Any]
         raise WrongForm(f"the body of the request was in an unknown format - accepted media types include: {', '.join(FORMS)}")
     if not isinstance(patch, Mapping):
         raise ClusterError("a patch of this type is an object")
-    return merged(document, patch) if content_type == MERGE else _strategic(document, patch)
+    if content_type == MERGE:
+        return merged(document, patch)
+    return _strategic(document, patch, fields_of(type_of(str(document.get("apiVersion")), str(document.get("kind"))) or ""))
 
 
-def _strategic(document: Document, patch: Document) -> dict[str, Any]:
+def _strategic(document: Document, patch: Document, fields: Mapping[str, FieldType]) -> dict[str, Any]:
     # "$patch" is an order about the map it stands in, not a field: "replace" drops what was there, "delete" the whole map.
     if patch.get("$patch") == "replace":
         return {name: value for name, value in patch.items() if name != "$patch"}
@@ -49,7 +44,7 @@ def _strategic(document: Document, patch: Document) -> dict[str, Any]:
         elif value is None or (isinstance(value, Mapping) and value.get("$patch") == "delete"):
             found.pop(name, None)
         else:
-            found[name] = _strategic_value(name, found.get(name), value)
+            found[name] = _strategic_value(fields.get(name), found.get(name), value)
     return found
 
 
@@ -63,17 +58,18 @@ def _carry_out(found: dict[str, Any], directive: str, value: Any) -> None:
             del found[gone]
 
 
-def _strategic_value(name: str, old: Any, value: Any) -> Any:
+def _strategic_value(part: FieldType | None, old: Any, value: Any) -> Any:
+    inside = fields_of(part.name) if part is not None else {}
     if isinstance(value, Mapping):
-        return _strategic(old if isinstance(old, Mapping) else {}, value)
-    if not isinstance(value, list):
+        return _strategic(old if isinstance(old, Mapping) else {}, value, inside)
+    if not isinstance(value, list) or part is None or part.merge_key is None:
         return value
-    if name == "finalizers":
+    if not part.merge_key:
         return list(dict.fromkeys([*(old or []), *value]))
-    return _joined(old or [], value, KEY_BY_LIST[name]) if name in KEY_BY_LIST else value
+    return _joined(old or [], value, part.merge_key, inside)
 
 
-def _joined(old: Sequence[Document], items: Sequence[Document], key: str) -> list[Document]:
+def _joined(old: Sequence[Document], items: Sequence[Document], key: str, fields: Mapping[str, FieldType]) -> list[Document]:
     """Merge items into the ones with the same key; new keys are appended, in the order of the patch."""
     by_key = {} if {"$patch": "replace"} in items else {item.get(key): item for item in old}
     for item in items:
@@ -81,7 +77,7 @@ def _joined(old: Sequence[Document], items: Sequence[Document], key: str) -> lis
         if item.get("$patch") == "delete":
             by_key.pop(name, None)
         elif "$patch" not in item:
-            by_key[name] = _strategic(by_key.get(name, {}), item)
+            by_key[name] = _strategic(by_key.get(name, {}), item, fields)
     return list(by_key.values())
 
 
@@ -101,9 +97,7 @@ def _step(document: Any, step: Document) -> Any:
             return _changed(document, path, operation, step.get("value"))
         case "test":
             if _at(document, path) != step.get("value"):
-                raise Invalid(
-                    f"the server rejected our request due to an error in our request: testing value {step['path']} failed"
-                )
+                raise Invalid("the server rejected our request due to an error in our request")
             return document
         case "move" | "copy" as operation:
             start = [part.replace("~1", "/").replace("~0", "~") for part in str(step.get("from", "")).split("/")[1:]]

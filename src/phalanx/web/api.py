@@ -20,7 +20,10 @@ from phalanx.store.paths import NOWHERE
 from phalanx.store.status_errors import status_of
 from phalanx.store.warning_headers import warning_header
 from phalanx.web.discovery import GROUP_LIST, documents, with_used_first
+from phalanx.web.openapi import PROTOBUF, WHOLE, WHOLE_IN_PROTOBUF, openapi_documents
 from phalanx.web.request import ApiRequest, body_of, refuse_strangers
+from phalanx.web.reviews import ANSWERS, reviewed
+from phalanx.web.scale import scale_of
 from phalanx.web.tables import table_of
 from phalanx.web.watches import CHANGES, Stream
 from phalanx.web.writes import Answer, warnings_about, write
@@ -93,13 +96,22 @@ class Api:
         if path in self._discovery and request.method == "GET":
             found = self._discovery[path]
             return self._json(with_used_first(found, self._store.has_any) if path == GROUP_LIST else found)
+        if request.method == "GET" and (schemas := openapi_documents().get(path)) is not None:
+            return self._described(path, schemas, request.headers.get("Accept", ""))
         if path in self._own and request.method == "GET":
             return self._json(self._own[path](), warnings=self._warnings())
+        if path in ANSWERS and request.method == "POST":
+            return self._json(reviewed(path, await body_of(request) or {}), 201)
         asked = ApiRequest(request, await body_of(request))
         if request.method == "GET":
             return await self._shown(request, asked)
         answer, code = self._changed(asked)
         return self._json(answer, code, warnings=warnings_about(asked))
+
+    def _described(self, path: str, schemas: bytes, accept: str) -> web.Response:
+        if path == WHOLE and "protobuf" in accept and "json" not in accept:
+            return web.Response(body=WHOLE_IN_PROTOBUF, content_type=PROTOBUF, headers=self._headers())
+        return web.Response(body=schemas, content_type="application/json", headers=self._headers())
 
     def _json(self, body: Document, code: int = 200, *, warnings: Iterable[str] = ()) -> web.Response:
         content = msgspec.json.encode(body)
@@ -116,8 +128,10 @@ class Api:
 
     async def _shown(self, request: web.Request, asked: ApiRequest) -> web.StreamResponse:
         target = asked.target
-        if target.name and target.subresource in ("", "status"):
+        if target.name and target.subresource in ("", "status", "scale"):
             found = self._store.get(target.kind, target.namespace, target.name)
+            if target.subresource == "scale":
+                return self._json(scale_of(found))
             return self._json(self._table(asked, [found], {}) if asked.is_table else found)
         if target.subresource:
             raise Missing(NOWHERE)

@@ -6,11 +6,24 @@ from typing import Any
 
 from phalanx import __version__
 from phalanx.model.kinds import GROUP_KINDS, KINDS, Document, Kind
+from phalanx.web.scale import SCALED
 
 VERBS = ["create", "delete", "get", "list", "patch", "update", "watch"]
 GROUP_LIST = "/apis"
 KUBERNETES = ("1", "36")
 """The version of Kubernetes whose answers the embedded cluster gives."""
+
+ALL = frozenset({
+    "pods", "services", "deployments.apps", "replicasets.apps", "statefulsets.apps", "daemonsets.apps", "jobs.batch",
+    "cronjobs.batch",
+})  # fmt: skip
+"""What `kubectl get all` means."""
+GANGS = "gangs"
+"""The category of all PodGroups, whosever they are: `kubectl get gangs`."""
+
+
+def _categories(kind: Kind) -> list[str]:
+    return ["all"] if kind.resource in ALL else [GANGS] if kind in GROUP_KINDS else []
 
 
 def with_used_first(groups: Document, used: Callable[[Kind], bool]) -> dict[str, Any]:
@@ -64,9 +77,13 @@ def _resources(group: str, version: str) -> dict[str, Any]:
 
 def _resource(kind: Kind) -> Iterator[dict[str, Any]]:
     own = {"singularName": kind.kind.lower(), "namespaced": kind.is_namespaced, "kind": kind.kind}
-    yield {"name": kind.plural, **own, "verbs": VERBS, **({"shortNames": list(kind.short)} if kind.short else {})}
+    more = {"shortNames": list(kind.short), "categories": _categories(kind)}
+    yield {"name": kind.plural, **own, "verbs": VERBS, **{key: value for key, value in more.items() if value}}
     if kind.has_status:
         yield {"name": f"{kind.plural}/status", **own, "singularName": "", "verbs": ["get", "patch", "update"]}
+    if kind in SCALED:
+        scale = {"namespaced": True, "group": "autoscaling", "version": "v1", "kind": "Scale"}
+        yield {"name": f"{kind.plural}/scale", "singularName": "", **scale, "verbs": ["get", "patch", "update"]}
     if kind.kind == "Pod":
         below = {"singularName": "", "namespaced": True, "verbs": ["create"]}
         yield {"name": "bindings", **below, "kind": "Binding"}

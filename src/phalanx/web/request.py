@@ -3,8 +3,10 @@
 from typing import Any
 
 import msgspec
+import yaml
 from aiohttp import web
 
+from phalanx.dialects.yaml_reader import read_yaml
 from phalanx.errors import ClusterError, Forbidden, Invalid, Missing, NotAllowed, TooLarge, WrongForm
 from phalanx.model.bounds import BODY_BYTES, NESTING, is_too_deep
 from phalanx.model.kinds import POD, Document, kind_of
@@ -12,11 +14,14 @@ from phalanx.store import patches
 from phalanx.store.memory import BACKGROUND, ORPHAN
 from phalanx.store.paths import NOWHERE, ResourcePath, resource_path
 from phalanx.store.selection import Selection, check_fields, selection
+from phalanx.web import protobuf
+from phalanx.web.scale import SCALED
 from phalanx.web.tables import wants_table
 from phalanx.web.watches import LONGEST, WatchRequest
 
 JSON_FORMS = ("application/json", "application/octet-stream", *patches.FORMS)
 """A client that names no form sends octets."""
+APPLIED = "application/apply-patch+yaml"
 LOCAL = ("localhost", "127.0.0.1", "::1")
 YES = ("1", "true", "True")
 IGNORE, WARN, STRICT = FIELD_VALIDATIONS = ("Ignore", "Warn", "Strict")
@@ -28,7 +33,7 @@ class ApiRequest:
 
     def __init__(self, request: web.Request, body: Any) -> None:
         self.query, self.body = request.query, body
-        self.form = request.content_type
+        self.form, self._agent = request.content_type, request.headers.get("User-Agent", "")
         self.is_table = wants_table(request.headers.get("Accept", ""))
         self.target = resource_path(_as_binding(request.path, body))
         self.verb = _verb(request.method, self.target)
@@ -68,6 +73,16 @@ class ApiRequest:
         if asked not in ("", "All"):
             raise Invalid(f'dryRun: Unsupported value: "{asked}": supported values: "All"')
         return asked == "All"
+
+    @property
+    def manager(self) -> str:
+        """Who owns what the request writes: as it says, or the program that sends it."""
+        return str(self.query.get("fieldManager") or self._agent.partition("/")[0] or "unknown")
+
+    @property
+    def is_forced(self) -> bool:
+        """Tell whether what others own is taken from them."""
+        return self.query.get("force") in YES
 
     @property
     def field_validation(self) -> str:
@@ -137,8 +152,13 @@ async def body_of(request: web.Request) -> Any:
     text = await _read(request)
     if not text:
         return None
+    if request.content_type == protobuf.FORM:
+        return protobuf.decoded(text)
+    if request.content_type == APPLIED:
+        return _of_yaml(text)
     if request.content_type not in JSON_FORMS:
-        raise WrongForm(f"the body of the request was in an unknown format - accepted media types include: {', '.join(JSON_FORMS)}")
+        known = ", ".join((*JSON_FORMS, APPLIED, protobuf.FORM))
+        raise WrongForm(f"the body of the request was in an unknown format - accepted media types include: {known}")
     try:
         found = msgspec.json.decode(text)
     except msgspec.DecodeError as problem:
@@ -148,6 +168,14 @@ async def body_of(request: web.Request) -> Any:
     if is_too_deep(found):
         raise ClusterError(f"the body of the request is nested too deeply: {NESTING.text}")
     return found
+
+
+def _of_yaml(text: bytes) -> Any:
+    try:
+        found = read_yaml(text)
+    except yaml.YAMLError as problem:
+        raise ClusterError(f"the body of the request is not YAML: {problem}") from problem
+    return found[0] if len(found) == 1 else None
 
 
 async def _read(request: web.Request) -> bytes:
@@ -165,6 +193,8 @@ def _as_binding(path: str, body: Any) -> str:
 
 
 def _verb(method: str, target: ResourcePath) -> str:
+    if target.subresource == "scale" and target.kind in SCALED and method in ("GET", "PUT", "PATCH"):
+        return "read" if method == "GET" else "scale"
     if target.subresource not in ("", "status"):
         if target.kind is not POD or target.subresource not in ("binding", "eviction") or method != "POST":
             raise Missing(NOWHERE)

@@ -8,12 +8,16 @@ from phalanx.controllers.unmade_pods import no_pods_text
 from phalanx.errors import ClusterError, Invalid, WrongForm
 from phalanx.model.kinds import POD, Document
 from phalanx.store import patches
+from phalanx.store.managed_fields import APPLY, UPDATE, Writer, applied, changed, created
 from phalanx.store.memory import MemoryStore
 from phalanx.store.status_errors import success
 from phalanx.store.unknown_fields import unknown_fields
-from phalanx.web.request import IGNORE, STRICT, ApiRequest
+from phalanx.web.request import APPLIED, IGNORE, STRICT, ApiRequest
+from phalanx.web.scale import rescaled, scale_of
 
 Answer = tuple[Document, int]
+UNOWNED = ("Event", "Lease")
+"""Kinds of which nobody asks who wrote what; there are many of them."""
 
 
 def write(store: MemoryStore, asked: ApiRequest) -> Answer:
@@ -49,20 +53,62 @@ def _refuse_unknown_fields(asked: ApiRequest) -> None:
 
 
 def _create(store: MemoryStore, asked: ApiRequest) -> Answer:
-    return store.create(asked.document), 201
+    document = asked.document
+    if asked.target.kind.kind in UNOWNED:
+        return store.create(document), 201
+    return store.create(created(asked.target.kind, document, _writer(store, asked, UPDATE))), 201
 
 
 def _replace(store: MemoryStore, asked: ApiRequest) -> Answer:
-    return store.replace(asked.document, is_status=asked.is_status), 200
+    document = asked.document
+    return _changed(store, asked, lambda old: document), 200
 
 
 def _patch(store: MemoryStore, asked: ApiRequest) -> Answer:
-    target = asked.target
-    forms = [form for form in patches.FORMS if target.kind.is_built_in or form != patches.STRATEGIC]
+    forms = [form for form in (*patches.FORMS, APPLIED) if asked.target.kind.is_built_in or form != patches.STRATEGIC]
     if asked.form not in forms:
         raise WrongForm(f"the body of the request was in an unknown format - accepted media types include: {', '.join(forms)}")
-    place = (target.kind, target.namespace, target.name)
-    return store.patch(*place, asked.body, form=asked.form, is_status=asked.is_status), 200
+    if asked.form == APPLIED:
+        return _apply(store, asked)
+    return _changed(store, asked, lambda old: patches.patched(old, asked.body, asked.form)), 200
+
+
+def _changed(store: MemoryStore, asked: ApiRequest, change: Callable[[Document], Document]) -> Document:
+    """Change an object, and note who owns what has changed."""
+    target, writer = asked.target, _writer(store, asked, UPDATE)
+    tracks = not asked.is_status and target.kind.kind not in UNOWNED
+    return store.change(
+        target.kind, target.namespace, target.name,
+        (lambda old: changed(target.kind, old, change(old), writer)) if tracks else change, is_status=asked.is_status,
+    )  # fmt: skip
+
+
+def _apply(store: MemoryStore, asked: ApiRequest) -> Answer:
+    """Carry out a server-side apply."""
+    if not asked.query.get("fieldManager"):
+        raise Invalid('PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch')
+    target, document, writer = asked.target, asked.document, _writer(store, asked, APPLY)
+    if store.find(target.kind, target.namespace, target.name) is None and not asked.is_status:
+        return store.create(created(target.kind, document, writer)), 201
+    return store.change(
+        target.kind, target.namespace, target.name,
+        lambda old: applied(target.kind, old, document, writer, is_forced=asked.is_forced), is_status=asked.is_status,
+    ), 200  # fmt: skip
+
+
+def _writer(store: MemoryStore, asked: ApiRequest, operation: str) -> Writer:
+    return Writer(asked.manager, operation, store.stamp(), asked.target.kind.api_version, asked.target.subresource)
+
+
+def _scale(store: MemoryStore, asked: ApiRequest) -> Answer:
+    """Change how many pods a workload wants."""
+    body = asked.body if isinstance(asked.body, dict) else {}
+    is_patch = asked.form in patches.FORMS
+
+    def change(old: Document) -> Document:
+        return rescaled(old, patches.patched(scale_of(old), body, asked.form) if is_patch else body)
+
+    return scale_of(_changed(store, asked, change)), 200
 
 
 def _delete(store: MemoryStore, asked: ApiRequest) -> Answer:
@@ -88,4 +134,5 @@ def _evict(store: MemoryStore, asked: ApiRequest) -> Answer:
 
 _WRITERS: dict[str, Callable[[MemoryStore, ApiRequest], Answer]] = {
     "create": _create, "replace": _replace, "patch": _patch, "delete": _delete, "binding": _bind, "eviction": _evict,
+    "scale": _scale,
 }  # fmt: skip
