@@ -221,9 +221,8 @@ class CapacityPlugin:
         if not self._fault(preemptor.gang.gang.queue).ok:
             return []
         candidates = [task for task in candidates if self._fault(task.gang.gang.queue).ok]
-        walk = ReclaimWalk(self._accounts, self._accounts[preemptor.gang.gang.queue], self.ancestor_level, session)
         line = victims_in_order(session, candidates, preemptor)
-        return [task for task in line if walk.shares_resources(task, preemptor) and walk.takes(task, preemptor)]
+        return ReclaimWalk(self._accounts, preemptor, self.ancestor_level, session).victims(line, asks_both=True)
 
     def evictable(
         self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState], purpose: str
@@ -233,15 +232,13 @@ class CapacityPlugin:
             return list(candidates) if purpose == "preempt" else None
         if not self._fault(preemptor.gang.gang.queue).ok:
             return []
-        walk = ReclaimWalk(self._accounts, self._accounts[preemptor.gang.gang.queue], 0, session)
-        near = [task for task in candidates if self._fault(task.gang.gang.queue).ok and walk.shares_resources(task, preemptor)]
-        return [task for task in near if walk.takes(task)]
+        near = (task for task in candidates if self._fault(task.gang.gang.queue).ok)
+        return ReclaimWalk(self._accounts, preemptor, 0, session).victims(near, asks_both=False)
 
     def why_protected(self, session: Session, preemptor: TaskState, victim: TaskState) -> Verdict:
         """Say what the queue of a victim has and deserves, or that it holds nothing of what is asked for."""
         account, space = self._accounts[victim.gang.gang.queue], session.snapshot.space
-        walk = ReclaimWalk(self._accounts, self._accounts[preemptor.gang.gang.queue], 0, session)
-        if not walk.shares_resources(victim, preemptor):
+        if not ReclaimWalk(self._accounts, preemptor, 0, session).shares_resources(victim):
             return Verdict.refuse(self.name, "NothingInCommon", "holds nothing of what is asked for")
         request = self._request(session, victim.task.shape)
         return within_share(self.name, account.queue.name, account.allocated, account.deserved, request, space)
