@@ -13,7 +13,7 @@ from phalanx.model.shape import Shape
 from phalanx.session.cycle import Catalogue, run_cycle
 from phalanx.session.policy import PluginPolicy, Policy
 from phalanx.session.session import Session
-from phalanx.session.statement import Operation, Statement
+from phalanx.session.statement import Operation
 from phalanx.state.verdict import YES, Verdict
 from phalanx.testing import build
 from phalanx.testing.build import Document
@@ -44,13 +44,13 @@ class FourTasksAhead(FourTasks):
 def runs_of(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     """Return a list that fills with the sizes of the gangs of each run."""
     found: list[list[int]] = []
-    allocate_all = Statement.allocate_all
+    bind_run = Session.bind_run
 
-    def noted(statement: Statement, gangs: Any, nodes: Any) -> None:
+    def noted(session: Session, gangs: Any, nodes: Any) -> None:
         found.append([len(tasks) for tasks in gangs])
-        allocate_all(statement, gangs, nodes)
+        bind_run(session, gangs, nodes)
 
-    monkeypatch.setattr(Statement, "allocate_all", noted)
+    monkeypatch.setattr(Session, "bind_run", noted)
     return found
 
 

@@ -48,14 +48,19 @@ class TaskPlacer:
 
     def tasks_left(self, subgroup: SubGroupState) -> list[TaskState]:
         """Return the tasks still to try, the next one last."""
-        if subgroup.id not in self._left:
+        known = self._left.get(subgroup.id)
+        if known is None:
             waiting = [task for task in pending_tasks(subgroup.tasks) if not task.is_backfilled]
-            # Members without requests take no room, so they lose nothing by coming last; and if no node takes one of them, the
-            # others have been tried, and `why` says truly how many fit.
-            in_order = self._session.sorted_tasks(waiting)[::-1]
-            last = [task for task in in_order if task.task.shape.is_best_effort]
-            self._left[subgroup.id] = last + [task for task in in_order if not task.task.shape.is_best_effort]
-        return self._left[subgroup.id]
+            known = self._left[subgroup.id] = waiting if len(waiting) < 2 else self._in_order(waiting)
+        return known
+
+    def _in_order(self, tasks: list[TaskState]) -> list[TaskState]:
+        """Return tasks in the order of trying, the next one last."""
+        # Members without requests take no room, so they lose nothing by coming last; and if no node takes one of them, the
+        # others have been tried, and `why` says truly how many fit.
+        in_order = self._session.sorted_tasks(tasks)[::-1]
+        last = [task for task in in_order if task.task.shape.is_best_effort]
+        return last + [task for task in in_order if not task.task.shape.is_best_effort]
 
     def restore(self, subgroup: SubGroupState, tasks: list[TaskState]) -> None:
         """Set the tasks still to try, as they were before a dry run."""

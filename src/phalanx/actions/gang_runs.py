@@ -39,9 +39,7 @@ class GangRuns:
         if not gangs:
             return False
         nodes, _ = self._session.node_view(first[0].task.shape).place(sum(map(len, gangs)))
-        with self._session.statement() as statement:
-            statement.allocate_all(gangs, nodes)
-            statement.commit()
+        self._session.bind_run(gangs, nodes)
         return True
 
     def _take(self, line: GangLine, queue: Queue, tasks: list[TaskState]) -> list[list[TaskState]]:
@@ -49,12 +47,16 @@ class GangRuns:
         shape, gangs, count = tasks[0].task.shape, list[list[TaskState]](), 0
         most, turn = self._room(queue, shape, len(tasks)), self._session.tasks_until_overused(queue, shape)
         alike = self._session.class_of(shape)
-        while tasks and count + len(tasks) <= most and self._session.class_of(tasks[0].task.shape) == alike:
+        for gang in line.upcoming() if most else ():
+            tasks = self._tasks_of(gang)
+            if not tasks or count + len(tasks) > most or self._session.class_of(tasks[0].task.shape) != alike:
+                break
             self._placer.restore(tasks[0].subgroup, [])
-            line.pop()
             gangs.append(tasks)
             count += len(tasks)
-            tasks = self._tasks_of(line.first) if count < turn and len(line) else []
+            if count >= turn:
+                break
+        line.drop(len(gangs))
         return gangs
 
     def _room(self, queue: Queue, shape: Shape, least: int) -> int:

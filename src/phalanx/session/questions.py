@@ -104,6 +104,10 @@ class Questions:
         """Ask every plugin by itself, for the trace."""
         return [PluginAnswer(method.__self__, method(self, *question)) for method in combine.flat(self._asked[hook.name])]
 
+    def _told_of_changes(self) -> Iterable[Asked[None]]:
+        """Return the methods of plugins that follow what changes."""
+        return combine.flat(self._asked[hooks.CHANGED.name])
+
     def plugin(self, name: str) -> PluginPolicy | None:
         """Return the settings of a plugin that is loaded."""
         return next((policy for _, policy, _ in self.plugins if policy.name == name), None)
@@ -113,6 +117,11 @@ class Questions:
     def gang_key(self, gang: GangState) -> SortKey:
         """Return the key that orders gangs inside a queue."""
         return (*self.gang_order_key(gang), gang.gang.created, gang.gang.key)
+
+    def gang_keys(self, gangs: Sequence[GangState]) -> list[SortKey]:
+        """Return the keys of many gangs."""
+        keys = combine.sort_keys(self._asked[hooks.GANG_ORDER.name], self, gangs)  # type: ignore[arg-type]  # a session is one
+        return [(*key, gang.gang.created, gang.gang.key) for key, gang in zip(keys, gangs, strict=True)]
 
     def gang_order_key(self, gang: GangState) -> tuple[SortKey, ...]:
         """Return what the plugins say about the place of a gang, without the tie-break by age."""

@@ -169,6 +169,14 @@ class Session(Questions):
             self._minimum_by_gang[gang] = wanted
         return wanted
 
+    def minimum_to_admit(self, gang: GangState) -> Wanted:
+        """Return with how much a gang counts once it is admitted: its minimum less what its gated tasks ask for."""
+        gated = [self.vector(task.task.shape.request) for task in gang.tasks if task.task.is_gated]
+        minimum = self.minimum_of(gang)
+        if not gated:
+            return minimum
+        return Wanted.of(minimum.amounts - sum(gated), self.snapshot.space)
+
     def statement(self) -> Statement:
         """Begin a transaction."""
         return Statement(self)
@@ -191,14 +199,31 @@ class Session(Questions):
         self._book(operation, 1)
         self._count_version(operation)
 
-    def apply_all(self, operations: Sequence[Operation], together: Operation) -> None:
-        """Let operations of one kind and class take effect; nodes see them as one. Only statements call this."""
-        for operation in operations:
-            operation.move_tasks()
-        self._book_on_nodes(together, 1)
-        for operation in operations:
-            self._tell(operation, 1)
-            self._count_version(operation)
+    def bind_run(self, gangs: Sequence[Sequence[TaskState]], nodes: Sequence[int]) -> None:
+        """Give tasks of one class and queue places for good, gang by gang; nobody looks at anything in between."""
+        names, binds = self.snapshot.nodes.names, self.decisions.binds
+        run = Operation(OperationKind.ALLOCATE, [task for tasks in gangs for task in tasks], nodes, ())
+        for tasks in gangs:
+            tasks[0].gang.move_all(tasks, Status.BINDING)
+        for task, node in zip(run.tasks, nodes, strict=True):
+            task.node, task.attempt = node, None
+            binds[task.task.key] = names[node]
+        self._book_on_nodes(run, 1)
+        self._tell_of_run(run)
+        self._count_version(run)
+
+    def _tell_of_run(self, run: Operation) -> None:
+        """Tell books and plugins of a run: as a whole those who say that they follow runs, gang by gang the others."""
+        books = list(self._books.values()) if self.books_are_live else []
+        alone = [method for method in self._told_of_changes() if not getattr(method.__self__, "follows_runs", False)]
+        for part in run.by_gang() if books or alone else ():
+            for book in books:
+                book.changed(part, False)
+            for method in alone:
+                method(self, part, False)
+        for method in self._told_of_changes():
+            if method not in alone:
+                method(self, run, False)
 
     def _count_version(self, operation: Operation) -> None:
         operation.version_before, self._latest_version = self.version, self._latest_version + 1

@@ -14,7 +14,7 @@ from functools import partial
 from phalanx.model.gang import Gang, Quorum, SubGroup, TopologyConstraint
 from phalanx.model.subgroup_tree import SubGroupTree
 from phalanx.model.task import LONGEST_NAME, Task, TaskKey
-from phalanx.model.task_status import HOLDING, READY, VALID, Status
+from phalanx.model.task_status import HOLDING, READY, Status
 from phalanx.state.quorum import as_members_say
 from phalanx.state.verdict import FitError, Verdict
 
@@ -99,6 +99,11 @@ class Tally:
     def pipelined(self) -> int:
         """Members that are pipelined: they have a place once others have left."""
         return self.counts[Status.PIPELINED]
+
+    @property
+    def valid(self) -> int:
+        """Members that could still make a gang whole: those that count, are pipelined or wait."""
+        return self.ready + self.counts[Status.PIPELINED] + self.counts[Status.PENDING]
 
     def is_ready(self, minimum: int) -> bool:
         """Tell whether the minimum is met now."""
@@ -287,11 +292,11 @@ class GangState:
     @property
     def valid(self) -> int:
         """How many members could still make the gang whole."""
-        return self.tally.total(VALID)
+        return self.tally.valid
 
     def roles_are_valid(self) -> bool:
         """Tell whether each role has enough members that could start."""
-        return self._roles_have(lambda tally: tally.total(VALID))
+        return self._roles_have(lambda tally: tally.valid)
 
     def roles_are_ready(self) -> bool:
         """Tell whether each role's minimum is met now."""
@@ -322,7 +327,7 @@ class GangState:
 
     def subgroups_are_valid(self) -> bool:
         """Tell whether each template has enough sub-groups with a task that could start; how many tasks is not asked here."""
-        return self._templates_have(lambda subgroup: subgroup.tally.total(VALID) > 0)
+        return self._templates_have(lambda subgroup: subgroup.tally.valid > 0)
 
     def subgroups_are_ready(self) -> bool:
         """Tell whether each template has enough sub-groups that are ready."""

@@ -54,6 +54,7 @@ class CapacityPlugin:
 
     name = "capacity"
     protects = "its queue has no more than it deserves, or not of what is asked for"
+    follows_runs = True
 
     def __init__(self, policy: PluginPolicy) -> None:
         """Read the settings."""
@@ -177,16 +178,15 @@ class CapacityPlugin:
         wanted = session.minimum_of(gang)
         for account in self._accounts[queue.name].line():
             taken = account.allocated + account.inqueue - account.elastic
-            if not wanted.fits(account.limit, taken):
+            if wanted.short(account.limit, taken):
                 return Vote(-1, short_of(self.name, account.queue.name, account.limit, taken, wanted.amounts, space, "it may use"))
         return PERMITTED
 
     def gang_enqueued(self, session: Session, gang: GangState) -> None:
         """Count an admitted gang, up to the root."""
-        gated = [session.vector(task.task.shape.request) for task in gang.tasks if task.task.is_gated]
-        wanted = session.minimum_of(gang).amounts - sum(gated, np.zeros(len(session.snapshot.space)))
+        wanted = np.maximum(session.minimum_to_admit(gang).amounts, 0.0)
         for account in self._accounts[gang.gang.queue].line():
-            account.inqueue = account.inqueue + np.maximum(wanted, 0.0)
+            account.inqueue = account.inqueue + wanted
 
     def queue_preemptive(self, session: Session, queue: Queue, tasks: Sequence[TaskState]) -> Verdict:
         """A queue may take from others while it or an ancestor near enough stays within what it deserves in some resource."""
