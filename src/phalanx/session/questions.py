@@ -120,8 +120,11 @@ class Questions:
 
     def gang_keys(self, gangs: Sequence[GangState]) -> list[SortKey]:
         """Return the keys of many gangs."""
-        keys = combine.sort_keys(self._asked[hooks.GANG_ORDER.name], self, gangs)  # type: ignore[arg-type]  # a session is one
+        keys = self._sort_keys(hooks.GANG_ORDER, gangs)
         return [(*key, gang.gang.created, gang.gang.key) for key, gang in zip(keys, gangs, strict=True)]
+
+    def _sort_keys(self, hook: AnyHook, items: Sequence[Any]) -> list[tuple[Any, ...]]:
+        return combine.sort_keys(self._asked[hook.name], self, items)  # type: ignore[arg-type]  # every Questions is a Session
 
     def gang_order_key(self, gang: GangState) -> tuple[SortKey, ...]:
         """Return what the plugins say about the place of a gang, without the tie-break by age."""
@@ -141,7 +144,7 @@ class Questions:
 
     def sorted_tasks(self, tasks: Iterable[TaskState]) -> list[TaskState]:
         """Return tasks in the order in which they are placed."""
-        return tasks_in_order(tasks, self._question(hooks.TASK_ORDER.name))
+        return tasks_in_order(tasks, partial(self._sort_keys, hooks.TASK_ORDER))
 
     def queue_compare(self, left: Queue, right: Queue) -> int:
         """Return -1 when the left queue is served before the right one now, else 1."""
