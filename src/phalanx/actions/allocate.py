@@ -174,7 +174,7 @@ class _GangAllocator:
 
     def try_next(self, gangs: GangLine, queue: Queue, *, is_alone: bool) -> None:
         """Try the first gang of a queue; if no other queue waits, perhaps together with those behind it that are like it."""
-        if not (is_alone and self._runs.place(gangs, queue)):
+        if not self._runs.place(gangs, queue, is_alone=is_alone):
             self._try(gangs.pop(), gangs, queue)
 
     def _try(self, gang: GangState, gangs: GangLine, queue: Queue) -> None:

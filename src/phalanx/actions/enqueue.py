@@ -33,11 +33,13 @@ class EnqueueAction:
             queues.push(session.queues[name])
         while len(queues):
             queue = queues.pop()
-            gangs = waiting.get(queue.name)
-            if gangs:
+            gangs, is_alone = waiting.get(queue.name), not len(queues)
+            while gangs:
                 session.trace.note(QueueNext, self.name, queue.name, len(gangs))
                 self._consider(session, gangs.pop())
-                queues.push(queue)
+                if not is_alone:
+                    queues.push(queue)
+                    break
 
     def _waiting_gangs(self, session: Session) -> dict[str, GangLine]:
         waiting = [gang for gang in session.gangs.values() if gang.phase in ("", "Pending")]

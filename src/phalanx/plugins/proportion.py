@@ -43,6 +43,15 @@ class _Account:
     guarantee: Vector
     limit: Vector
     deserved: Vector
+    _share: tuple[Vector, float] | None = None
+    """The last share, with what was held then: queues are compared far more often than they change."""
+
+    @property
+    def share(self) -> float:
+        """The largest part of what it deserves that it has."""
+        if self._share is None or self._share[0] is not self.allocated:
+            self._share = (self.allocated, dominant_share(self.allocated, self.deserved))
+        return self._share[1]
 
 
 class ProportionPlugin:
@@ -91,7 +100,7 @@ class ProportionPlugin:
 
     def _share(self, queue: Queue) -> float:
         account = self._accounts.get(queue.name)
-        return 0.0 if account is None else dominant_share(account.allocated, account.deserved)
+        return 0.0 if account is None else account.share
 
     def queue_overused(self, session: Session, queue: Queue) -> Verdict:
         """Refuse a queue that has all it deserves."""

@@ -214,6 +214,9 @@ class Session(Questions):
 
     def _tell_of_run(self, run: Operation) -> None:
         """Tell books and plugins of a run: as a whole those who say that they follow runs, gang by gang the others."""
+        if run.tasks[-1].gang is run.gang:
+            self._tell(run, 1)
+            return
         books = list(self._books.values()) if self.books_are_live else []
         alone = [method for method in self._told_of_changes() if not getattr(method.__self__, "follows_runs", False)]
         for part in run.by_gang() if books or alone else ():

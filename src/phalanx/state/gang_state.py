@@ -171,7 +171,7 @@ class GangState:
         self.counts_unplaced = counts_unplaced
         self.declared = gang
         """The gang as its objects say; `gang` has the minima that hold for its members."""
-        self.gang = gang = as_members_say(gang, (task for task, _ in members))
+        self.gang = gang = as_members_say(gang, members)
         self.phase = gang.phase
         self.topology = gang.topology
         self.allowed_tier: int | None = None
@@ -206,7 +206,8 @@ class GangState:
             counts[state.status] += 1
             if self.counts_unplaced and state.status is Status.PENDING and state.task.shape.is_best_effort:
                 self.tally.pending_best_effort += 1
-        self.tally.ready = self.tally.total(READY)
+        if counts[Status.PENDING] < len(members):
+            self.tally.ready = self.tally.total(READY)
 
     def _join(self, state: TaskState) -> None:
         self.tasks.append(state)

@@ -81,7 +81,9 @@ def _add(total: dict[str, int], part: Resources, sign: int) -> None:
 def gang_totals(gang: Gang, members: Mapping[TaskKey, Task]) -> Totals:
     """Return what one gang holds, asks for, may still take of what it was admitted with, and has beyond its minimum."""
     # Most members have one shape: they are counted, and what they ask for is added up once.
-    held, waiting, blocked = dict[Shape, int](), dict[Shape, int](), dict[Shape, int]()
+    held: dict[Shape, int] = {}
+    waiting: dict[Shape, int] = {}
+    blocked: dict[Shape, int] = {}
     for task in members.values():
         shape, status = task.shape, task.status
         if status is Status.PENDING:
