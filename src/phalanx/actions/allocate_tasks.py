@@ -32,7 +32,7 @@ from phalanx.session.trace_events import (
     scope_text,
 )
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
-from phalanx.state.verdict import WHOLE_CLUSTER, YES, FitError, Room, SearchScope, Verdict, joined
+from phalanx.state.verdict import WHOLE_CLUSTER, FitError, SearchScope, Verdict, joined
 
 NO_LEAF = -1
 
@@ -111,8 +111,6 @@ class _TaskRun:
         self._within, self._scope, self._remembers = within, scope, remembers
         self._failed_roles: set[str] = set()
         self._refusals: dict[str, _Refusals] = {}
-        self._asked: tuple[Shape | None, int] = (None, -1)
-        self._room = Room(0, YES)
         self._tolerated_gap = session.tolerated_gap(subgroup.gang)
         self._leaf = NO_LEAF
         """The lowest HyperNode that took the last task."""
@@ -139,7 +137,7 @@ class _TaskRun:
     def step(self, tasks: list[TaskState], statement: Statement) -> None:
         """Take the next task, or the next run of identical ones, and place it."""
         first = tasks[-1]
-        room = self._queue_room(first.task.shape)
+        room = self._session.queue_room(self._queue, first.task.shape)
         if room.tasks <= 0:
             self._refuse_alike(tasks, room.verdict)
             return
@@ -153,12 +151,6 @@ class _TaskRun:
             return
         batch = self._take_batch(tasks, room.tasks)
         self._place_batch(batch, tasks, statement)
-
-    def _queue_room(self, shape: Shape) -> Room:
-        """Ask the queue, unless nothing has changed since it was asked for such a task."""
-        if self._asked != (shape, self._session.version):
-            self._asked, self._room = (shape, self._session.version), self._session.queue_room(self._queue, shape)
-        return self._room
 
     def _take_batch(self, tasks: list[TaskState], limit: int) -> list[TaskState]:
         """Pop the tasks that can be placed before anything has to be asked again."""

@@ -33,7 +33,10 @@ class GangRuns:
 
     def place(self, line: GangLine, queue: Queue, *, is_alone: bool) -> bool:
         """Place the first gangs of a queue, or only the first where others wait; False if that has to be tried by itself."""
-        first = self._tasks_of(line.first) if not self._session.trace.level else []
+        # Before anything was placed no plan holds: on a full cluster most gangs of several queues come this way.
+        if self._session.trace.level or (not is_alone and self._session.latest is None):
+            return False
+        first = self._tasks_of(line.first)
         if not first:
             return False
         return self._place_many(line, queue, first) if is_alone else self._place_one(line, queue, first)

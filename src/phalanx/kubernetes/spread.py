@@ -230,7 +230,8 @@ class _Soft:
     def among(self, candidates: Index, ignored: Mask) -> None:
         """Note who the candidates are."""
         codes = self._codes[candidates]
-        kept = np.flatnonzero(~ignored) if self._is_host else np.unique(codes[~ignored])
+        # Counting codes takes a fifth of the time of `unique`; -1 is the code of nodes without the label.
+        kept = np.flatnonzero(~ignored) if self._is_host else np.flatnonzero(np.bincount(codes[~ignored] + 1)) - 1
         self.kept: Index = kept
         """The places of candidates that are compared: each is a place of its own if this is about hosts, else its domain is."""
         self.place_of: Index | slice = slice(None) if self._is_host else codes

@@ -278,9 +278,10 @@ class _Offer:
 
     def _sum(self, terms: Sequence[Term]) -> Counts | int:
         total: Counts | int = 0
-        for term in terms:
+        for number, term in enumerate(terms):
             assert term.among is not None
-            total = term.among(self._candidates) * term.weight + total
+            part = term.among(self._candidates) * term.weight
+            total = total + part if number else part
         return total
 
 

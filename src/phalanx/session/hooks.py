@@ -57,8 +57,7 @@ CLOSE = Hook(Close.close, combine.told)
 class Changed(Protocol):
     """Asked after an operation changed the books: tasks allocated, pipelined or evicted; `undone` when it is rolled back.
 
-    Every plugin is told. One with a true `follows_runs` may be told of gangs of one queue that were given places one after the
-    other, all tasks of one class, as of one operation; the others are told of each of these gangs.
+    Every plugin is told; with a true `follows_runs`, at once of gangs of one queue and class that were placed one after the other.
     """
 
     def changed(self, session: "Session", operation: "Operation", undone: bool) -> None: ...

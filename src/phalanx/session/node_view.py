@@ -148,9 +148,10 @@ class NodeView:
             fresh = self.value_at(Site(touched))
             self._now.floats[touched], self._now.whole[touched] = fresh.floats, fresh.whole
             return
-        more = np.repeat(np.array([0, 1], dtype=np.int64), len(touched))
-        both = self.value_at(Site(np.tile(touched, 2), more, more if self._session.books_are_live else 0))
         half = len(touched)
+        more = np.zeros(2 * half, dtype=np.int64)
+        more[half:] = 1
+        both = self.value_at(Site(np.concatenate((touched, touched)), more, more if self._session.books_are_live else 0))
         self._now.floats[touched], self._now.whole[touched] = both.floats[:half], both.whole[:half]
         self._after_one.floats[touched], self._after_one.whole[touched] = both.floats[half:], both.whole[half:]
         self._after_position = self._session.ledger.position

@@ -84,6 +84,8 @@ class Questions:
         """By hook: members alone are counted to answer it."""
         self._voters: list[Asked[Any]] = []
         self._surplus: dict[str, tuple[int, Vector]] = {}
+        self._rooms: dict[tuple[str, Shape], tuple[int, Room]] = {}
+        """By queue and shape what the queue has room for, with the state of the books then."""
 
     def is_asked(self, hook: Hook[Any, *tuple[Any, ...]]) -> bool:
         """Tell whether some plugin has an answer."""
@@ -240,8 +242,11 @@ class Questions:
         return self._ask(hooks.TASKS_UNTIL_OVERUSED, queue, shape)
 
     def queue_room(self, queue: Queue, shape: Shape) -> Room:
-        """Return how many more tasks of the shape the queue may take."""
-        return self._ask(hooks.QUEUE_ROOM, queue, shape)
+        """Return how many more tasks of the shape the queue may take; asked anew once something has changed."""
+        known = self._rooms.get((queue.name, shape))
+        if known is None or known[0] != self.version:
+            known = self._rooms[queue.name, shape] = (self.version, self._ask(hooks.QUEUE_ROOM, queue, shape))
+        return known[1]
 
     def queue_preemptive(self, queue: Queue, tasks: Sequence[TaskState]) -> Verdict:
         """Tell whether the queue may reclaim from other queues for all of these tasks together."""

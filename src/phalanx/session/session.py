@@ -72,12 +72,14 @@ class Session(Questions):
         self._requests_by_amounts: dict[Hashable, Request] = {}
         self._minima: dict[Hashable, Wanted] = {}
         self._minimum_by_gang: dict[GangState, Wanted] = {}
+        self._admission_by_gang: dict[GangState, Wanted] = {}
         self._books: dict[Any, Any] = {}
         self._node_views: dict[Hashable, NodeView] = {}
         self._node_view_keys: dict[Shape, Hashable] = {}
         self._local: dict[Shape, bool] = {}
         self._of_gangs: dict[tuple[GangState, Hashable], tuple[int, Any]] = {}
         self._apart: dict[Hashable, Shape | None] = {}
+        self._apart_of: dict[Shape, Shape | None] = {}
         self.shard_parts = shard_parts(policy.flags, snapshot)
         self.gangs, self.left_out = sort_out(map(self._make_gang, snapshot.active), self._queues_with_gangs())
         for state in self.gangs.values():
@@ -95,7 +97,7 @@ class Session(Questions):
     def _make_gang(self, key: GangKey) -> GangState:
         numbers = self.snapshot.nodes.number_by_name
         members = self.snapshot.members_of(key).values()
-        placed = ((task, numbers.get(task.node, -1) if task.node else -1) for task in members)
+        placed = [(task, numbers.get(task.node, -1) if task.node else -1) for task in members]
         return GangState(self.snapshot.gangs[key], placed, counts_unplaced=self.policy.counts_unplaced)
 
     def gang(self, key: GangKey) -> GangState | None:
@@ -171,11 +173,13 @@ class Session(Questions):
 
     def minimum_to_admit(self, gang: GangState) -> Wanted:
         """Return with how much a gang counts once it is admitted: its minimum less what its gated tasks ask for."""
-        gated = [self.vector(task.task.shape.request) for task in gang.tasks if task.task.is_gated]
-        minimum = self.minimum_of(gang)
-        if not gated:
-            return minimum
-        return Wanted.of(minimum.amounts - sum(gated), self.snapshot.space)
+        counted = self._admission_by_gang.get(gang)
+        if counted is None:
+            counted, gated = self.minimum_of(gang), [task.task.shape.request for task in gang.tasks if task.task.is_gated]
+            if gated:
+                counted = Wanted.of(counted.amounts - sum(map(self.vector, gated)), self.snapshot.space)
+            self._admission_by_gang[gang] = counted
+        return counted
 
     def statement(self) -> Statement:
         """Begin a transaction."""
@@ -354,8 +358,11 @@ class Session(Questions):
 
     def apart_from_pods(self, shape: Shape) -> Shape | None:
         """Return what is left of a shape without other pods; None if more than other pods ties its places together."""
-        if not shape.looks_at_pods_only:
-            return None
+        if shape not in self._apart_of:
+            self._apart_of[shape] = self._find_apart(shape) if shape.looks_at_pods_only else None
+        return self._apart_of[shape]
+
+    def _find_apart(self, shape: Shape) -> Shape | None:
         key = shape.placement_key()
         if key not in self._apart:
             apart = shape.apart()

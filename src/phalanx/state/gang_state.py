@@ -297,19 +297,17 @@ class GangState:
 
     def roles_are_valid(self) -> bool:
         """Tell whether each role has enough members that could start."""
-        return self._roles_have(lambda tally: tally.valid)
+        return not self.gang.roles_count or self._roles_have(lambda tally: tally.valid)
 
     def roles_are_ready(self) -> bool:
         """Tell whether each role's minimum is met now."""
-        return self._roles_have(lambda tally: tally.total(READY) + tally.pending_best_effort)
+        return not self.gang.roles_count or self._roles_have(lambda tally: tally.total(READY) + tally.pending_best_effort)
 
     def roles_are_pipelined(self) -> bool:
         """Tell whether each role's minimum is met, counting pipelined members."""
-        return self._roles_have(lambda tally: tally.total(READY) + tally.pipelined + tally.pending_best_effort)
+        return not self.gang.roles_count or self._roles_have(_placed_or_pipelined)
 
     def _roles_have(self, count: Callable[[Tally], int]) -> bool:
-        if not self.gang.roles_count:
-            return True
         return all(count(self.role_tallies[role]) >= minimum for role, minimum in self.gang.role_minima.items())
 
     def gap(self) -> int:
@@ -328,7 +326,7 @@ class GangState:
 
     def subgroups_are_valid(self) -> bool:
         """Tell whether each template has enough sub-groups with a task that could start; how many tasks is not asked here."""
-        return self._templates_have(lambda subgroup: subgroup.tally.valid > 0)
+        return self.tree is None or self._templates_have(lambda subgroup: subgroup.tally.valid > 0)
 
     def subgroups_are_ready(self) -> bool:
         """Tell whether each template has enough sub-groups that are ready."""
