@@ -122,7 +122,7 @@ def test_a_plan_binds_what_placing_task_by_task_binds(profile: str, seed: int) -
         assert run(snapshot, decider)[1] == planned
 
 
-def never(runs: GangRuns, line: object, queue: object) -> bool:
+def never(runs: GangRuns, line: object, queue: object, *, is_alone: bool) -> bool:
     """Place no gangs together."""
     return False
 
@@ -132,7 +132,8 @@ def never(runs: GangRuns, line: object, queue: object) -> bool:
 @given(seed=SEEDS)
 def test_a_run_of_gangs_decides_as_if_each_was_tried_by_itself(profile: str, seed: int) -> None:
     random = Random(seed)
-    snapshot, decider = snapshot_of(objects(random, ["default"])), Profile(policy_of_profile(profile), CATALOGUE)
+    queues = random.choice((["default"], QUEUES))
+    snapshot, decider = snapshot_of(objects(random, queues)), Profile(policy_of_profile(profile), CATALOGUE)
     together = run(snapshot, decider)
     assert run(snapshot, decider, trace_level=5)[:2] == together[:2]
     with pytest.MonkeyPatch.context() as patch:

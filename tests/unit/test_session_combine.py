@@ -192,9 +192,9 @@ def test_nearly_enough_is_enough_for_shares() -> None:
 
 
 def test_what_is_requested_is_compared_exactly_and_pods_are_left_aside() -> None:
-    assert Wanted.of(vector(1, 0), SPACE).fits(vector(10, 0), vector(9, 5))
-    assert not Wanted.of(vector(1), SPACE).fits(vector(10), vector(9.05))
-    assert Wanted.of(vector(1, 1, 1), SPACE).fits(vector(10, 10, 0), vector(4, 4, 8))
+    assert not Wanted.of(vector(1, 0), SPACE).short(vector(10, 0), vector(9, 5))
+    assert Wanted.of(vector(1), SPACE).short(vector(10), vector(9.05)) == [0]
+    assert not Wanted.of(vector(1, 1, 1), SPACE).short(vector(10, 10, 0), vector(4, 4, 8))
 
 
 def test_a_part_of_nothing_is_all_of_it() -> None:

@@ -12,7 +12,7 @@ from itertools import count
 from phalanx.actions.allocate_domains import DomainSearch
 from phalanx.actions.allocate_labels import LabelSearch
 from phalanx.actions.allocate_tasks import TaskPlacer
-from phalanx.actions.gang_line import Entry, GangLine
+from phalanx.actions.gang_line import Entry, GangLine, lines_by_queue
 from phalanx.actions.gang_runs import GangRuns
 from phalanx.actions.nominated import keep_nominated, nominated_tasks, retake_places
 from phalanx.actions.placeholders import nominate_places_of_placeholders
@@ -86,15 +86,10 @@ class AllocateAction:
                 queues.push(queue)
 
     def _gangs_by_queue(self, session: Session) -> dict[str, GangLine]:
-        number = count()
-        entries: dict[str, list[Entry]] = {}
-        for gang in session.gangs.values():
-            if self._is_candidate(session, gang):
-                note_added(session, gang)
-                entries.setdefault(gang.gang.queue, []).append(Entry(session.gang_key(gang), next(number), gang))
+        candidates = [gang for gang in session.gangs.values() if self._is_candidate(session, gang)]
         if session.trace.level >= GangsAhead.at_level:
-            note_line(session, (entry.gang for line in entries.values() for entry in line))
-        return {name: GangLine(line) for name, line in entries.items()}
+            note_line(session, candidates)
+        return lines_by_queue(session, candidates)
 
     def _is_candidate(self, session: Session, gang: GangState) -> bool:
         if gang.phase in ("", "Pending"):
@@ -107,7 +102,11 @@ class AllocateAction:
             gang.verdicts.append(verdict)
             session.trace.note(GangSkipped, gang.key, self.name, verdict.message)
             return False
-        return any(not task.is_backfilled for task in pending_tasks(gang.tasks))
+        if not any(not task.is_backfilled for task in pending_tasks(gang.tasks)):
+            return False
+        if session.trace.level:
+            note_added(session, gang)
+        return True
 
 
 def _record_refusal(gangs: GangLine, verdict: Verdict) -> None:
@@ -175,7 +174,7 @@ class _GangAllocator:
 
     def try_next(self, gangs: GangLine, queue: Queue, *, is_alone: bool) -> None:
         """Try the first gang of a queue; if no other queue waits, perhaps together with those behind it that are like it."""
-        if not (is_alone and self._runs.place(gangs, queue)):
+        if not self._runs.place(gangs, queue, is_alone=is_alone):
             self._try(gangs.pop(), gangs, queue)
 
     def _try(self, gang: GangState, gangs: GangLine, queue: Queue) -> None:

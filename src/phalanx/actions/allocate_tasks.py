@@ -32,7 +32,7 @@ from phalanx.session.trace_events import (
     scope_text,
 )
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
-from phalanx.state.verdict import WHOLE_CLUSTER, YES, FitError, Room, SearchScope, Verdict, joined
+from phalanx.state.verdict import WHOLE_CLUSTER, FitError, SearchScope, Verdict, joined
 
 NO_LEAF = -1
 
@@ -48,14 +48,19 @@ class TaskPlacer:
 
     def tasks_left(self, subgroup: SubGroupState) -> list[TaskState]:
         """Return the tasks still to try, the next one last."""
-        if subgroup.id not in self._left:
+        known = self._left.get(subgroup.id)
+        if known is None:
             waiting = [task for task in pending_tasks(subgroup.tasks) if not task.is_backfilled]
-            # Members without requests take no room, so they lose nothing by coming last; and if no node takes one of them, the
-            # others have been tried, and `why` says truly how many fit.
-            in_order = self._session.sorted_tasks(waiting)[::-1]
-            last = [task for task in in_order if task.task.shape.is_best_effort]
-            self._left[subgroup.id] = last + [task for task in in_order if not task.task.shape.is_best_effort]
-        return self._left[subgroup.id]
+            known = self._left[subgroup.id] = waiting if len(waiting) < 2 else self._in_order(waiting)
+        return known
+
+    def _in_order(self, tasks: list[TaskState]) -> list[TaskState]:
+        """Return tasks in the order of trying, the next one last."""
+        # Members without requests take no room, so they lose nothing by coming last; and if no node takes one of them, the
+        # others have been tried, and `why` says truly how many fit.
+        in_order = self._session.sorted_tasks(tasks)[::-1]
+        last = [task for task in in_order if task.task.shape.is_best_effort]
+        return last + [task for task in in_order if not task.task.shape.is_best_effort]
 
     def restore(self, subgroup: SubGroupState, tasks: list[TaskState]) -> None:
         """Set the tasks still to try, as they were before a dry run."""
@@ -106,8 +111,6 @@ class _TaskRun:
         self._within, self._scope, self._remembers = within, scope, remembers
         self._failed_roles: set[str] = set()
         self._refusals: dict[str, _Refusals] = {}
-        self._asked: tuple[Shape | None, int] = (None, -1)
-        self._room = Room(0, YES)
         self._tolerated_gap = session.tolerated_gap(subgroup.gang)
         self._leaf = NO_LEAF
         """The lowest HyperNode that took the last task."""
@@ -134,7 +137,7 @@ class _TaskRun:
     def step(self, tasks: list[TaskState], statement: Statement) -> None:
         """Take the next task, or the next run of identical ones, and place it."""
         first = tasks[-1]
-        room = self._queue_room(first.task.shape)
+        room = self._session.queue_room(self._queue, first.task.shape)
         if room.tasks <= 0:
             self._refuse_alike(tasks, room.verdict)
             return
@@ -148,12 +151,6 @@ class _TaskRun:
             return
         batch = self._take_batch(tasks, room.tasks)
         self._place_batch(batch, tasks, statement)
-
-    def _queue_room(self, shape: Shape) -> Room:
-        """Ask the queue, unless nothing has changed since it was asked for such a task."""
-        if self._asked != (shape, self._session.version):
-            self._asked, self._room = (shape, self._session.version), self._session.queue_room(self._queue, shape)
-        return self._room
 
     def _take_batch(self, tasks: list[TaskState], limit: int) -> list[TaskState]:
         """Pop the tasks that can be placed before anything has to be asked again."""

@@ -75,7 +75,7 @@ class BackfillAction:
 
 def _best_effort_tasks(gang: GangState) -> list[TaskState]:
     """Return the tasks that ask for nothing and have no place, or are only pipelined."""
-    if not (gang.tally.counts[Status.PENDING] or gang.tally.pipelined):
+    if not gang.counts_unplaced or not (gang.tally.counts[Status.PENDING] or gang.tally.pipelined):
         return []
     waiting = (task for task in gang.tasks if task.status in (Status.PENDING, Status.PIPELINED) and not task.task.is_gated)
     return [task for task in waiting if task.is_backfilled]

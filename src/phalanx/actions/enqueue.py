@@ -4,9 +4,8 @@ Where an owner creates pods only for admitted groups, this keeps thousands of po
 """
 
 from collections.abc import Mapping
-from itertools import count
 
-from phalanx.actions.gang_line import Entry, GangLine
+from phalanx.actions.gang_line import GangLine, lines_by_queue
 from phalanx.actions.queue_heap import Heap
 from phalanx.model.queue import Queue
 from phalanx.session.arguments import Arguments
@@ -34,20 +33,19 @@ class EnqueueAction:
             queues.push(session.queues[name])
         while len(queues):
             queue = queues.pop()
-            gangs = waiting.get(queue.name)
-            if gangs:
+            gangs, is_alone = waiting.get(queue.name), not len(queues)
+            while gangs:
                 session.trace.note(QueueNext, self.name, queue.name, len(gangs))
                 self._consider(session, gangs.pop())
-                queues.push(queue)
+                if not is_alone:
+                    queues.push(queue)
+                    break
 
     def _waiting_gangs(self, session: Session) -> dict[str, GangLine]:
-        number = count()
-        entries: dict[str, list[Entry]] = {}
-        for gang in session.gangs.values():
-            if gang.phase in ("", "Pending"):
-                note_added(session, gang)
-                entries.setdefault(gang.gang.queue, []).append(Entry(session.gang_key(gang), next(number), gang))
-        return {name: GangLine(line) for name, line in entries.items()}
+        waiting = [gang for gang in session.gangs.values() if gang.phase in ("", "Pending")]
+        for gang in waiting if session.trace.level else ():
+            note_added(session, gang)
+        return lines_by_queue(session, waiting)
 
     def _consider(self, session: Session, gang: GangState) -> None:
         if gang.gang.min_resources is not None:

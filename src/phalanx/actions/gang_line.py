@@ -5,10 +5,12 @@ the end of a list; only those that come back for more of their tasks are kept in
 """
 
 from collections.abc import Collection, Iterable, Iterator
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, merge
+from itertools import count
 from typing import NamedTuple
 
 from phalanx.session.hooks import SortKey
+from phalanx.session.session import Session
 from phalanx.state.gang_state import GangState
 
 
@@ -50,6 +52,19 @@ class GangLine:
         """Take the first gang out of the line."""
         return heappop(self._back).gang if self._is_back_next() else self._fresh.pop().gang
 
+    def upcoming(self) -> Iterator[GangState]:
+        """Yield the gangs in order, as long as nobody gets in line or is taken out."""
+        fresh = reversed(self._fresh)
+        return (entry.gang for entry in (merge(fresh, sorted(self._back)) if self._back else fresh))
+
+    def drop(self, number: int) -> None:
+        """Take so many gangs out of the line, the first ones."""
+        if self._back:
+            for _ in range(number):
+                self.pop()
+        else:
+            del self._fresh[len(self._fresh) - number :]
+
     def _is_back_next(self) -> bool:
         return bool(self._back) and (not self._fresh or self._back[0] < self._fresh[-1])
 
@@ -63,3 +78,12 @@ class GangLine:
         self._fresh = [entry for entry in self._fresh if entry.number not in gone]
         self._back = [entry for entry in self._back if entry.number not in gone]
         heapify(self._back)
+
+
+def lines_by_queue(session: Session, gangs: Iterable[GangState]) -> dict[str, GangLine]:
+    """Let gangs get in line, each in its queue."""
+    found: dict[str, list[GangState]] = {}
+    for gang in gangs:
+        found.setdefault(gang.gang.queue, []).append(gang)
+    number = count()
+    return {name: GangLine(map(Entry, session.gang_keys(line), number, line)) for name, line in found.items()}

@@ -4,7 +4,8 @@ A backlog may hold thousands of small gangs that ask for the same. One by one ea
 statement and change the books of one node. Together they are a run of tasks like those of one large gang. The result is that of
 trying them one by one, which a property checks, because nothing that is decided in between could turn out otherwise:
 
-* no other queue waits, and this one has not all it deserves before the last of them is tried (`tasks_until_overused`);
+* no other queue waits, and this one has not all it deserves before the last of them is tried (`tasks_until_overused`); where
+  others wait, each gang is told to the plugins by itself, and who is next is asked after it: only the look at nodes is shared;
 * the queue has room for all their tasks, and so have the nodes, now;
 * each gang is ready with exactly the tasks of it that wait, all of one class, and no plugin has a say about one of them alone.
 
@@ -30,18 +31,35 @@ class GangRuns:
         """Prepare for one run of an action."""
         self._session, self._placer = session, placer
 
-    def place(self, line: GangLine, queue: Queue) -> bool:
-        """Place the first gangs of the only queue that waits; False if the very first has to be tried by itself."""
-        first = self._tasks_of(line.first) if not self._session.trace.level else []
+    def place(self, line: GangLine, queue: Queue, *, is_alone: bool) -> bool:
+        """Place the first gangs of a queue, or only the first where others wait; False if that has to be tried by itself."""
+        # Before anything was placed no plan holds: on a full cluster most gangs of several queues come this way.
+        if self._session.trace.level or (not is_alone and self._session.latest is None):
+            return False
+        first = self._tasks_of(line.first)
         if not first:
             return False
+        return self._place_many(line, queue, first) if is_alone else self._place_one(line, queue, first)
+
+    def _place_many(self, line: GangLine, queue: Queue, first: list[TaskState]) -> bool:
         gangs = self._take(line, queue, first)
         if not gangs:
             return False
         nodes, _ = self._session.node_view(first[0].task.shape).place(sum(map(len, gangs)))
-        with self._session.statement() as statement:
-            statement.allocate_all(gangs, nodes)
-            statement.commit()
+        self._session.bind_run(gangs, nodes)
+        return True
+
+    def _place_one(self, line: GangLine, queue: Queue, tasks: list[TaskState]) -> bool:
+        """Go on with a run of several queues: whose turn it is is asked after each gang, but the nodes are known."""
+        shape = tasks[0].task.shape
+        if self._session.queue_room(queue, shape).tasks < len(tasks):
+            return False
+        nodes = self._session.known_view(shape).planned(len(tasks))
+        if nodes is None:
+            return False
+        self._placer.restore(tasks[0].subgroup, [])
+        line.drop(1)
+        self._session.bind_run([tasks], nodes)
         return True
 
     def _take(self, line: GangLine, queue: Queue, tasks: list[TaskState]) -> list[list[TaskState]]:
@@ -49,12 +67,16 @@ class GangRuns:
         shape, gangs, count = tasks[0].task.shape, list[list[TaskState]](), 0
         most, turn = self._room(queue, shape, len(tasks)), self._session.tasks_until_overused(queue, shape)
         alike = self._session.class_of(shape)
-        while tasks and count + len(tasks) <= most and self._session.class_of(tasks[0].task.shape) == alike:
+        for gang in line.upcoming() if most else ():
+            tasks = self._tasks_of(gang)
+            if not tasks or count + len(tasks) > most or self._session.class_of(tasks[0].task.shape) != alike:
+                break
             self._placer.restore(tasks[0].subgroup, [])
-            line.pop()
             gangs.append(tasks)
             count += len(tasks)
-            tasks = self._tasks_of(line.first) if count < turn and len(line) else []
+            if count >= turn:
+                break
+        line.drop(len(gangs))
         return gangs
 
     def _room(self, queue: Queue, shape: Shape, least: int) -> int:
@@ -73,8 +95,10 @@ class GangRuns:
         tasks = self._placer.tasks_left(next(iter(gang.subgroups.values())))[::-1]
         if not tasks or not self._session.is_local(tasks[0].task.shape) or not self._session.is_ready_with(gang, len(tasks)):
             return []
-        is_one_class = all(is_same_class(tasks[0].task, task.task) for task in tasks)
-        return tasks if is_one_class and self._is_plain(tasks[0]) else []
+        for task in tasks:
+            if not is_same_class(tasks[0].task, task.task):
+                return []
+        return tasks if self._is_plain(tasks[0]) else []
 
     def _is_plain(self, task: TaskState) -> bool:
         """Tell whether no plugin has a say about a task beyond its class."""

@@ -13,7 +13,7 @@ from phalanx.state.gang_topology import locate_gang
 
 def nominated_tasks(gang: GangState) -> list[TaskState]:
     """Return the waiting tasks that have a node nominated."""
-    return [task for task in pending_tasks(gang.tasks) if task.task.nominated_node]
+    return pending_tasks(task for task in gang.tasks if task.task.nominated_node)
 
 
 def keep_nominated(session: Session, gang: GangState, queue: Queue) -> bool:

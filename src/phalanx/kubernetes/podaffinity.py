@@ -15,7 +15,7 @@ from phalanx.model.selectors import Labels
 from phalanx.model.shape import AffinityTerm, Shape
 from phalanx.placement import NO_LIMIT, Counts, Index, Mask
 from phalanx.placement.score import normalise_range
-from phalanx.session.node_answers import Layer, Term
+from phalanx.session.node_answers import Layer, Moved, Term
 from phalanx.session.session import Session
 from phalanx.state.node_table import LabelColumn
 
@@ -59,7 +59,7 @@ class AffinityBook:
 
     def layers(self, shape: Shape) -> list[Layer]:
         """Return the filter's answers for all nodes: own affinity, own anti-affinity, other pods' anti-affinity."""
-        far = self._misses_affinity(shape)
+        far = self._misses_affinity(shape, is_first=self._is_first(shape))
         near = self._hits_own_anti_affinity(shape) & ~far
         repelled = self._is_repelled(shape) & ~far & ~near
         answers = [
@@ -71,41 +71,38 @@ class AffinityBook:
 
     def coupled_filter(self, shape: Shape) -> "AffinityFilter":
         """Return the required terms in a form that follows a run of the shape."""
-        refused = self._misses_affinity(shape) | self._hits_own_anti_affinity(shape) | self._is_repelled(shape)
-        is_drawn = bool(shape.affinity.required) and self._is_first(shape)
-        drawn = [term.topology_key for term in shape.affinity.required] if is_drawn else []
+        is_first = self._is_first(shape)
+        refused = self._misses_affinity(shape, is_first=is_first) | self._hits_own_anti_affinity(shape) | self._is_repelled(shape)
+        drawn = [term.topology_key for term in shape.affinity.required] if is_first else []
         # Terms of pods like itself that repel it are its own, and those are about at least as many pods.
         repelled = [term.topology_key for term in shape.anti_affinity.required if self.own_term_matches(shape, term, shape)]
         return AffinityFilter(refused, list(map(self._table.label, drawn)), list(map(self._table.label, repelled)))
 
-    def _misses_affinity(self, shape: Shape) -> Mask:
-        terms = shape.affinity.required
+    def _misses_affinity(self, shape: Shape, *, is_first: bool) -> Mask:
         refused = np.zeros(len(self._table), dtype=np.bool_)
-        if not terms:
-            return refused
-        pods, is_first = self._pods_of_all(shape), self._is_first(shape)
-        for term in terms:
+        for term in shape.affinity.required:
             refused |= ~self._table.label(term.topology_key).present
             if not is_first:
-                refused |= self._in_domain(term.topology_key, pods) <= 0
+                refused |= self._in_domain(term.topology_key, self._pods_of_all(shape)) <= 0
         return refused
 
     def _is_first(self, shape: Shape) -> bool:
-        """Tell whether nobody is there yet whom the task's affinity is about, and it is about the task itself.
+        """Tell whether the task has affinity, nobody is there yet whom it is about, and it is about the task itself.
 
         The first pod of a group that wants to be near its own kind would never start: it may go anywhere that has the labels.
         """
         terms = shape.affinity.required
-        if not all(self.own_term_matches(shape, term, shape) for term in terms):
+        if not terms or not all(self.own_term_matches(shape, term, shape) for term in terms):
             return False
         pods = self._pods_of_all(shape)
-        return not any(pods[self._table.label(term.topology_key).present].any() for term in terms)
+        return not pods.any() or not any(pods[self._table.label(term.topology_key).present].any() for term in terms)
 
     def _hits_own_anti_affinity(self, shape: Shape) -> Mask:
         refused = np.zeros(len(self._table), dtype=np.bool_)
         for term in shape.anti_affinity.required:
             pods = self._pods_of(shape, term)
-            refused |= self._table.label(term.topology_key).present & (self._in_domain(term.topology_key, pods) > 0)
+            if pods.any():  # most gangs are the first of their kind
+                refused |= self._table.label(term.topology_key).present & (self._in_domain(term.topology_key, pods) > 0)
         return refused
 
     def _pods_of(self, shape: Shape, term: AffinityTerm) -> Counts:
@@ -235,9 +232,9 @@ class AffinityFilter:
         if alone:
             self.room = np.where(np.logical_or.reduce([column.present for column in alone]), 1, NO_LIMIT)
 
-    def take(self, node: int) -> bool:
+    def take(self, node: int) -> Moved:
         """Follow one task onto a node."""
-        is_moving = not self.is_steady
+        moved = Moved.NOTHING if self.is_steady else Moved.CLOSES
         for column in self._drawn:
             self.refused |= column.codes != column.codes[node]
         self._drawn = []
@@ -245,7 +242,7 @@ class AffinityFilter:
         for column in self._repelled:
             if column.codes[node] >= 0:
                 self.refused |= column.codes == column.codes[node]
-        return is_moving
+        return moved
 
 
 class AffinityScore:

@@ -8,7 +8,8 @@ Most selectors name the value of a label, and a gang's name only its own pods. A
 task, are looked up by such a value: with a look at every class for every other one, 1,000 gangs would mean a million looks.
 """
 
-from collections.abc import Callable, Hashable, Iterator
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -118,7 +119,7 @@ class PodIndex:
             node = numbers.get(name)
             if node is not None:
                 for task in tasks.values():
-                    self._enter(task.shape, task.status is Status.RELEASING, node, 1)
+                    self._enter(task.shape, task.status is Status.RELEASING, {node: 1})
         self.had_affinity: Mask = self._nodes_with(lambda shape: shape.has_affinity)
         """Nodes that had a pod with affinity terms when the session opened."""
         self.had_anti_affinity: Mask = self._nodes_with(lambda shape: bool(shape.anti_affinity.required))
@@ -131,16 +132,15 @@ class PodIndex:
                 mask[list(counts)] = True
         return mask
 
-    def _enter(self, shape: Shape, is_terminating: bool, node: int, sign: int) -> None:
+    def _enter(self, shape: Shape, is_terminating: bool, changes: Mapping[int, int]) -> None:
+        """Count pods of a class that come or go, by node."""
         number = self._class_numbers.get((shape, is_terminating))
         if number is None:
             number = self._new_class(shape, is_terminating)
-        self._entries.append((node, number, sign))
-        places = self._places[number]
-        places[node] = places.get(node, 0) + sign
-        if shape.has_affinity:
-            counts = self.affine[shape]
-            counts[node] = counts.get(node, 0) + sign
+        for counts in (self._places[number], self.affine[shape]) if shape.has_affinity else (self._places[number],):
+            for node, change in changes.items():
+                counts[node] = counts.get(node, 0) + change
+        self._entries += [(node, number, change) for node, change in changes.items()]
 
     def _new_class(self, shape: Shape, is_terminating: bool) -> int:
         number = self._class_numbers[shape, is_terminating] = len(self._classes)
@@ -157,9 +157,8 @@ class PodIndex:
     def changed(self, operation: Operation, undone: bool) -> None:
         """Follow an operation: allocated and pipelined pods are there at once, evicted ones gone at once."""
         sign = -1 if (operation.kind is OperationKind.EVICT) != undone else 1
-        for node in operation.nodes:
-            # An undone eviction cancels the entry of the eviction itself, so both are of the class that was not terminating.
-            self._enter(operation.shape, False, node, sign)
+        # An undone eviction cancels the entry of the eviction itself, so both are of the class that was not terminating.
+        self._enter(operation.shape, False, {node: sign * count for node, count in Counter(operation.nodes).items()})
 
     def count(
         self, key: Hashable, matches: Callable[[Shape, bool], bool], selector: LabelSelector | None = None
@@ -191,12 +190,12 @@ class PodIndex:
     def _count_entries(self, counter: _Counter) -> None:
         verdicts = counter.verdicts
         hits: list[tuple[int, int]] = []
-        for node, number, sign in self._entries[counter.seen :]:
+        for node, number, change in self._entries[counter.seen :]:
             if number not in verdicts:
                 verdicts[number] = counter.matches(*self._classes[number])
             if verdicts[number]:
-                hits.append((node, sign))
+                hits.append((node, change))
         counter.seen = len(self._entries)
         if hits:
-            where, signs = np.array(hits, dtype=np.int64).T
-            np.add.at(counter.vector, where, signs)
+            where, changes = np.array(hits, dtype=np.int64).T
+            np.add.at(counter.vector, where, changes)

@@ -41,10 +41,19 @@ class Request:
     amounts: Amounts
     scored: tuple[int, int] = (0, 0)
     rows: list[tuple[int, int]] = field(init=False)
+    _numbers: Index = field(init=False)
+    """The rows that are not zero, as a column; beside it what is asked for of each."""
+    _column: Amounts = field(init=False)
 
     def __post_init__(self) -> None:
         """List the rows that are not zero."""
-        self.rows = [(int(row), int(self.amounts[row])) for row in np.flatnonzero(self.amounts)]
+        numbers = np.flatnonzero(self.amounts)
+        self._numbers, self._column = numbers[:, None], self.amounts[numbers][:, None]
+        self.rows = [(int(row), int(self.amounts[row])) for row in numbers]
+
+    def at(self, nodes: Index | int, counts: Counts | int) -> tuple[tuple[Index, Index | int], Amounts]:
+        """Return which entries of the books change where nodes take so many tasks each, and by how much."""
+        return (self._numbers, nodes), self._column * counts
 
 
 def amounts_at(amounts: Amounts, rows: list[int], nodes: Index | slice) -> Amounts:
@@ -73,11 +82,10 @@ class Ledger:
 
     def take(self, request: Request, nodes: Index | int, counts: Counts | int) -> None:
         """Give `counts` tasks of this class a place now; a negative count takes it back."""
-        for row, amount in request.rows:
-            taken = amount * counts
-            self.used[row, nodes] += taken
-            self.idle[row, nodes] -= taken
-            self.future[row, nodes] -= taken
+        where, taken = request.at(nodes, counts)
+        self.used[where] += taken
+        self.idle[where] -= taken
+        self.future[where] -= taken
         self._touch(nodes)
 
     def pipeline(self, request: Request, nodes: Index | int, counts: Counts | int) -> None:
@@ -95,8 +103,8 @@ class Ledger:
 
     def book(self, request: Request, nodes: Index | int, counts: Counts | int) -> None:
         """Enter `counts` tasks in the book that Kubernetes' filters and scores read too; negative removes them."""
-        for row, amount in request.rows:
-            self.booked[row, nodes] += amount * counts
+        where, taken = request.at(nodes, counts)
+        self.booked[where] += taken
         self.scored[0, nodes] += request.scored[0] * counts
         self.scored[1, nodes] += request.scored[1] * counts
         self.pods[nodes] += counts

@@ -3,6 +3,7 @@
 With `enableHierarchy` the same between queues, along the path that their annotations give them.
 """
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
 import numpy as np
@@ -27,6 +28,7 @@ class DrfPlugin:
 
     name = "drf"
     protects = "its gang, or its queue, would have less than the share of the preemptor"
+    follows_runs = True
 
     def __init__(self, policy: PluginPolicy) -> None:
         """Read the settings; there are none but the hierarchy switch."""
@@ -54,16 +56,17 @@ class DrfPlugin:
 
     def gang_order(self, session: Session, gang: GangState) -> float:
         """The smaller share first."""
-        if gang.key not in self._held and not (gang.tally.total(HOLDING) or gang.tally.pipelined):
+        tally = gang.tally
+        if not tally.ready and not tally.pipelined and gang.key not in self._held:
             return 0.0  # most gangs of a session wait as a whole: nothing is held, and nothing needs to be followed
         return dominant_share(self._held_by(session, gang), self._total)
 
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
         """Follow what gangs hold."""
-        gang = operation.gang.key
-        if gang in self._held:
-            sign = -1 if (operation.kind is OperationKind.EVICT) != undone else 1
-            self._held[gang] = self._held[gang] + sign * len(operation.tasks) * session.request_of(operation.shape).amounts
+        sign = -1 if (operation.kind is OperationKind.EVICT) != undone else 1
+        for gang, count in Counter(task.gang.key for task in operation.tasks).items() if self._held else ():
+            if gang in self._held:
+                self._held[gang] = self._held[gang] + sign * count * session.request_of(operation.shape).amounts
         if self._tree is not None:
             self._tree.is_stale = True
 

@@ -38,11 +38,20 @@ class _Account:
     queue: Queue
     allocated: Vector
     requested: Vector
-    inqueue: Vector
-    elastic: Vector
+    taken: list[float]
+    """What its gangs hold for their minima and what those that were admitted have yet to take."""
     guarantee: Vector
     limit: Vector
     deserved: Vector
+    _share: tuple[Vector, float] | None = None
+    """The last share, with what was held then: queues are compared far more often than they change."""
+
+    @property
+    def share(self) -> float:
+        """The largest part of what it deserves that it has."""
+        if self._share is None or self._share[0] is not self.allocated:
+            self._share = (self.allocated, dominant_share(self.allocated, self.deserved))
+        return self._share[1]
 
 
 class ProportionPlugin:
@@ -50,6 +59,7 @@ class ProportionPlugin:
 
     name = "proportion"
     protects = "its queue has no more than it deserves"
+    follows_runs = True
 
     def __init__(self, policy: PluginPolicy) -> None:
         """Read the settings; there are none."""
@@ -73,11 +83,12 @@ class ProportionPlugin:
             }  # fmt: skip
 
     def _account(self, session: Session, queue: Queue, totals: Totals, unguaranteed: Vector) -> _Account:
-        guarantee = session.vector(queue.guarantee)
+        guarantee, allocated = session.vector(queue.guarantee), session.vector(totals.allocated)
+        taken = (allocated + session.vector(totals.inqueue) - session.vector(totals.elastic)).tolist()
         capability = bounded(queue.capability, session.snapshot.space, unbounded_zero=True)
         return _Account(
-            queue, session.vector(totals.allocated), session.vector(totals.requested), session.vector(totals.inqueue),
-            session.vector(totals.elastic), guarantee, np.minimum(unguaranteed + guarantee, capability), np.zeros(len(guarantee)),
+            queue, allocated, session.vector(totals.requested), taken, guarantee,
+            np.minimum(unguaranteed + guarantee, capability), np.zeros(len(guarantee)),
         )  # fmt: skip
 
     def queue_order(self, session: Session, left: Queue, right: Queue) -> int:
@@ -89,7 +100,7 @@ class ProportionPlugin:
 
     def _share(self, queue: Queue) -> float:
         account = self._accounts.get(queue.name)
-        return 0.0 if account is None else dominant_share(account.allocated, account.deserved)
+        return 0.0 if account is None else account.share
 
     def queue_overused(self, session: Session, queue: Queue) -> Verdict:
         """Refuse a queue that has all it deserves."""
@@ -133,18 +144,16 @@ class ProportionPlugin:
         if not queue.is_open:
             return Vote(-1, _closed(self.name, queue))
         wanted = session.minimum_of(gang)
-        taken = account.allocated + account.inqueue - account.elastic
-        if wanted.fits(account.limit, taken):
+        if not wanted.short(account.limit, account.taken):
             return PERMITTED
+        taken = np.array(account.taken)
         return Vote(-1, short_of(self.name, queue.name, account.limit, taken, wanted.amounts, space, "it may use"))
 
     def gang_enqueued(self, session: Session, gang: GangState) -> None:
         """Count an admitted gang."""
-        account, wanted = self._accounts[gang.gang.queue], session.minimum_of(gang).amounts
-        for task in gang.tasks:
-            if task.task.is_gated:
-                wanted = wanted - session.vector(task.task.shape.request)
-        account.inqueue = account.inqueue + np.maximum(wanted, 0.0)
+        taken = self._accounts[gang.gang.queue].taken
+        for row, amount in session.minimum_to_admit(gang).parts:
+            taken[row] += amount
 
     def reclaimable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState]:
         """Name victims of queues that have more than they deserve, in any resource."""
@@ -172,9 +181,11 @@ class ProportionPlugin:
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
         """Follow what queues hold, pipelined tasks included."""
         sign = -1 if (operation.kind is OperationKind.EVICT) != undone else 1
-        amounts = session.request_of(operation.shape).amounts
+        request, count = session.request_of(operation.shape), sign * len(operation.tasks)
         account = self._accounts[operation.gang.gang.queue]
-        account.allocated = account.allocated + sign * len(operation.tasks) * amounts
+        account.allocated = account.allocated + count * request.amounts
+        for row, amount in request.rows:
+            account.taken[row] += count * amount
 
 
 def _fullest(account: _Account, space: ResourceSpace) -> str:

@@ -80,7 +80,11 @@ def told(tiers: Tiers[None], *question: Any) -> None:
 
 def any_says_so(tiers: Tiers[bool], *question: Any) -> bool:
     """One yes is enough."""
-    return any(method(*question) for method in flat(tiers))
+    for tier in tiers:
+        for method in tier:
+            if method(*question):
+                return True
+    return False
 
 
 def first_answer(tiers: Tiers[Answer], *question: Any) -> Answer | None:
@@ -95,7 +99,7 @@ def first_answer(tiers: Tiers[Answer], *question: Any) -> Answer | None:
 
 def collected(tiers: Tiers[Any], *question: Any) -> list[Any]:
     """Every answer that is not None counts."""
-    return list(_answers(tiers, question))
+    return [answer for method in flat(tiers) if (answer := method(*question)) is not None]
 
 
 def collected_by_plugin(tiers: Tiers[Answer], *question: Any) -> list[tuple[str, Answer]]:
@@ -107,6 +111,16 @@ def sort_key(tiers: Tiers[Any], *question: Any) -> tuple[Any, ...]:
     """The keys in order, so that the first ones that differ decide; empty when nobody has one."""
     # A list, not a chain of generators: this is asked for every task of every gang.
     return tuple([answer for tier in tiers for method in tier if (answer := method(*question)) is not None])
+
+
+def sort_keys(tiers: Tiers[Any], session: "Session", items: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """The key of each of many items as `sort_key` makes it; each method is asked about all of them in turn."""
+    columns = [[method(session, item) for item in items] for method in flat(tiers)]
+    if not columns:
+        return [()] * len(items)
+    if not any(None in column for column in columns):
+        return list(zip(*columns, strict=True))
+    return [tuple([answer for answer in row if answer is not None]) for row in zip(*columns, strict=True)]
 
 
 def chained(tiers: Tiers[Sequence[Any] | None], *question: Any) -> list[Any] | None:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from phalanx.model.shape import Shape
-from phalanx.placement import NO_LIMIT, Counts, Mask
-from phalanx.session.node_answers import CoupledFilter, CoupledScore, Site, Term
+from phalanx.placement import NO_LIMIT, Counts, Mask, Scores
+from phalanx.placement.fill import NOT_A_CANDIDATE
+from phalanx.session.node_answers import CoupledFilter, CoupledScore, Moved, Site, Term
 from phalanx.session.node_view import NodeView, Run, Valuation
 
 if TYPE_CHECKING:
@@ -121,12 +122,9 @@ class CoupledNodeView(NodeView):
     def _narrow(self, node: int) -> Mask | None:
         return self._refused() if self._follow_filters(node) else None
 
-    def _follow_filters(self, node: int) -> bool:
+    def _follow_filters(self, node: int) -> Moved:
         """Let the filters know of a place; tell whether other nodes may be refused now."""
-        has_moved = False
-        for each in self._filters:
-            has_moved |= each.take(node)
-        return has_moved
+        return max([each.take(node) for each in self._filters], default=Moved.NOTHING)
 
     @property
     def _is_settled(self) -> bool:
@@ -144,7 +142,7 @@ class CoupledNodeView(NodeView):
         """Mark the nodes that terms about pods refuse, after the places that were followed."""
         return self._refused()
 
-    def follow(self, node: int) -> bool:
+    def follow(self, node: int) -> Moved:
         """Let the terms know of a place for the class that the books do not know yet; tell whether other nodes may be refused."""
         for score in self._scores or ():
             score.take(node)
@@ -173,21 +171,47 @@ class _FollowedRun:
     def place(self, count: int) -> tuple[list[int], list[int]]:
         """Choose nodes for up to `count` tasks: those to take now, those to take later."""
         for left in range(count, 0, -1):
-            self._offer = self._offer or self._look()
-            # Tasks that start now come first in a run. Where spread lets tasks onto free room again, that is another run.
-            if self._offer is None or (self._offer.is_now and self._run.later):
+            node = self._next(left)
+            if node is None:
                 break
-            self._take(self._best(self._offer, left), self._offer.is_now)
+            self._take(node)
         return self._run.now, self._run.later
 
-    def _take(self, node: int, is_now: bool) -> None:
+    def _next(self, left: int) -> int | None:
+        """Return the node of the next task; None where the run ends."""
+        node = None if self._offer is None else self._best(self._offer, left)
+        if node is not None:
+            return node
+        self._offer = self._look()
+        # Tasks that start now come first in a run. Where spread lets tasks onto free room again, that is another run.
+        if self._offer is None or (self._offer.is_now and self._run.later):
+            return None
+        return self._best(self._offer, left)
+
+    def _take(self, node: int) -> None:
+        offer = self._offer
+        assert offer is not None, "the node is one of its candidates"
+        is_now = offer.is_now
         self._run.take_one(node, is_now)
         self._outdated[node] = is_now
         self._future[node] -= 1
         self._idle[node] = min(self._idle[node] - is_now, self._future[node])
         is_full = (self._idle if is_now else self._future)[node] <= 0
-        if self._node_view.follow(node) or is_full:
+        moved = self._node_view.follow(node)
+        if moved is Moved.OPENS or (offer.is_relative and (moved or is_full)):
             self._offer = None
+            return
+        if is_full:
+            offer.close(node)
+        if moved:
+            self._narrow(offer)
+
+    def _narrow(self, offer: "_Offer") -> None:
+        """Leave out nodes that places have closed; scores that do not depend on who is a candidate stay what they are."""
+        refused = self._node_view.refused_to_class()
+        offer.close(refused)
+        if self._closes:
+            self._open &= ~refused
 
     def _look(self) -> "_Offer | None":
         feasible = (self._future > 0) & ~self._node_view.refused_to_class()
@@ -198,16 +222,15 @@ class _FollowedRun:
             for part in self._node_view.shard_parts:
                 candidates = mask & part
                 if candidates.any():
-                    return _Offer(is_now, candidates, self._node_view.relative_terms)
+                    return _Offer(is_now, candidates, self._node_view.relative_terms, self._floats, self._whole)
         return None
 
-    def _best(self, offer: "_Offer", left: int) -> int:
-        """Return the node with the highest score, the lower number among equals."""
+    def _best(self, offer: "_Offer", left: int) -> int | None:
+        """Return the node with the highest score, the lower number among equals; None if nobody is left."""
         for node in [node for node in self._outdated if offer.mask[node]]:
             self._score_again(node, self._outdated.pop(node), left)
-        candidates = offer.candidates
-        whole = self._whole[candidates] + offer.relative()
-        return int(candidates[(self._floats[candidates] + whole.astype(np.float64)).argmax()])
+            offer.score(node, self._floats[node], self._whole[node])
+        return offer.best()
 
     def _score_again(self, node: int, is_now: bool, left: int) -> None:
         """Score a node for the next task and, in the same pass, for all that may follow it there."""
@@ -227,22 +250,38 @@ class _FollowedRun:
 class _Offer:
     """The nodes that one task after the other can choose from, and how they compare with each other."""
 
-    __slots__ = ("_moving", "_static", "candidates", "is_now", "mask")
+    __slots__ = ("_candidates", "_floats", "_moving", "_static", "_whole", "is_now", "is_relative", "mask")
 
-    def __init__(self, is_now: bool, mask: Mask, terms: Sequence[Term]) -> None:
-        self.is_now, self.mask, self.candidates = is_now, mask, np.flatnonzero(mask)
+    def __init__(self, is_now: bool, mask: Mask, terms: Sequence[Term], floats: Scores, whole: Counts) -> None:
+        self.is_now, self.mask, self._candidates = is_now, mask, np.flatnonzero(mask)
+        self.is_relative = bool(terms)
         self._moving = [term for term in terms if not term.is_static]
         self._static = self._sum([term for term in terms if term.is_static])
+        self._floats, self._whole = floats[self._candidates], whole[self._candidates] + self._static
 
-    def relative(self) -> Counts | int:
-        """Return the scores of the candidates that depend on who else is one."""
-        return self._static + self._sum(self._moving)
+    def score(self, node: int, floats: float, whole: int) -> None:
+        """Enter the scores that a candidate has now."""
+        place = int(self._candidates.searchsorted(node))
+        self._floats[place] = floats
+        self._whole[place] = whole + (self._static if isinstance(self._static, int) else self._static[place])
+
+    def close(self, nodes: Mask | int) -> None:
+        """Leave out some nodes."""
+        self.mask[nodes] = False
+        self._floats[~self.mask[self._candidates]] = NOT_A_CANDIDATE
+
+    def best(self) -> int | None:
+        """Return the candidate with the highest score, the lower number among equals; None if nobody is left."""
+        scores = self._floats + (self._whole + self._sum(self._moving))
+        place = int(scores.argmax())
+        return None if scores[place] == NOT_A_CANDIDATE else int(self._candidates[place])
 
     def _sum(self, terms: Sequence[Term]) -> Counts | int:
         total: Counts | int = 0
-        for term in terms:
+        for number, term in enumerate(terms):
             assert term.among is not None
-            total = total + term.among(self.candidates) * term.weight
+            part = term.among(self._candidates) * term.weight
+            total = total + part if number else part
         return total
 
 

@@ -28,15 +28,13 @@ def _takes_part(state: GangState, queues: Mapping[str, Queue]) -> Verdict:
     gang = state.gang
     if gang.fault:
         return Verdict.refuse("", "Invalid", gang.fault)
-    schedulers = {task.task.scheduler_name for task in state.tasks} if gang.needs_one_scheduler else set()
-    if len(schedulers) > 1:
+    if gang.needs_one_scheduler and len(schedulers := {task.task.scheduler_name for task in state.tasks}) > 1:
         named = " and ".join(map(repr, sorted(schedulers)))
         message = f"its pods name several schedulers, {named}; write the same spec.schedulerName in all of them"
         return Verdict.refuse("", "SeveralSchedulers", message)
     if gang.queue not in queues:
         return Verdict.refuse("", "QueueNotFound", f"queue {gang.queue!r} does not exist")
-    pool, attempt = gang.pool, gang.latest_attempt
-    has_failed = attempt is not None and attempt.node_pool == pool
-    if gang.tries_pool_once and has_failed and not state.tally.total(HOLDING):
+    pool, attempt = gang.pool, gang.latest_attempt if gang.tries_pool_once else None
+    if attempt is not None and attempt.node_pool == pool and not state.tally.total(HOLDING):
         return Verdict.refuse("", "BackedOff", f"it failed in node pool {pool!r} and tries each pool once", pool=pool)
     return YES

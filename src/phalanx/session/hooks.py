@@ -57,7 +57,7 @@ CLOSE = Hook(Close.close, combine.told)
 class Changed(Protocol):
     """Asked after an operation changed the books: tasks allocated, pipelined or evicted; `undone` when it is rolled back.
 
-    Every plugin is told.
+    Every plugin is told; with a true `follows_runs`, at once of gangs of one queue and class that were placed one after the other.
     """
 
     def changed(self, session: "Session", operation: "Operation", undone: bool) -> None: ...

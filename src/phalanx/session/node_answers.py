@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Protocol
 
 from phalanx.placement import Counts, Index, Mask
@@ -42,6 +43,16 @@ class Term:
     """For a relative term: it does not change when a node takes a task of the class."""
 
 
+class Moved(IntEnum):
+    """What one more place of a run does to the refusals of a filter."""
+
+    NOTHING = 0
+    CLOSES = 1
+    """Nodes are refused that were not."""
+    OPENS = 2
+    """Nodes may be open again that were refused."""
+
+
 class CoupledFilter(Protocol):
     """Which nodes terms about other pods refuse to a class of tasks, now and as a run of the class is placed.
 
@@ -58,7 +69,7 @@ class CoupledFilter(Protocol):
     only_closes: bool
     """A node that is refused after some places stays so after more of them."""
 
-    def take(self, node: int) -> bool:
+    def take(self, node: int) -> Moved:
         """Follow one task of the class onto a node; tell whether other nodes may be refused now than before."""
         ...
 

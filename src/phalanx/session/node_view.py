@@ -101,9 +101,10 @@ class NodeView:
             self._look_everywhere()
             return
         touched = ledger.touched_since(self._position)
-        self._look_at(touched)
+        is_own = self._follow_own(touched)
+        if not is_own.all():
+            self._look_at(touched[~is_own])
         if self._now is not None:
-            self._follow_steps(touched)
             self._value_again(touched)
         self._position = ledger.position
         self._own.clear()
@@ -112,16 +113,33 @@ class NodeView:
         """Learn that nodes have taken tasks of the class, each named once; a negative count takes them back."""
         self._own.append((nodes, counts))
 
-    def _follow_steps(self, touched: Index) -> None:
+    def _follow_own(self, touched: Index) -> Mask:
+        """Follow tasks of the class onto nodes; mark those of the touched ones that need no other look.
+
+        Where nothing else has happened, a node has room for so many tasks less, and its scores to come are known, as in one run.
+        Only where none is left it is looked at, for what its filters say then.
+        """
+        changes, taken = np.zeros(len(self._allowed), dtype=np.int64), np.zeros(len(self._allowed), dtype=np.int64)
+        for nodes, counts in self._own:
+            changes[nodes] += 1
+            taken[nodes] += counts
+        is_own: Mask = changes[touched] == self._session.ledger.changes_of(touched, self._position)
+        if self._now is not None:
+            self._follow_steps(touched, taken, is_own)
+        own = touched[is_own]
+        has_room = (self._idle_room[own] > 0) & (self._idle_room[own] > taken[own]) & (self._future_room[own] > taken[own])
+        self._idle_room[own] -= taken[own]
+        self._future_room[own] -= taken[own]
+        is_own[is_own] = has_room
+        return is_own
+
+    def _follow_steps(self, touched: Index, taken: Counts, is_own: Mask) -> None:
         """Keep the scores to come of nodes where only tasks of the class came or went."""
         if self._steps is None:
             self._steps = ScoreSteps(self._ask_value, len(self._allowed), is_live=self._session.books_are_live)
             return
-        changes = np.zeros(len(self._allowed), dtype=np.int64)
-        for nodes, counts in self._own:
-            changes[nodes] += 1
-            self._steps.take(nodes, counts)
-        self._steps.forget(touched[changes[touched] != self._session.ledger.changes_of(touched, self._position)])
+        self._steps.take(touched, taken[touched])
+        self._steps.forget(touched[~is_own])
 
     def _value_again(self, touched: Index) -> None:
         """Score nodes again; the scores after one more task too, if they are in use, in the same pass."""
@@ -130,9 +148,10 @@ class NodeView:
             fresh = self.value_at(Site(touched))
             self._now.floats[touched], self._now.whole[touched] = fresh.floats, fresh.whole
             return
-        more = np.repeat(np.array([0, 1], dtype=np.int64), len(touched))
-        both = self.value_at(Site(np.tile(touched, 2), more, more if self._session.books_are_live else 0))
         half = len(touched)
+        more = np.zeros(2 * half, dtype=np.int64)
+        more[half:] = 1
+        both = self.value_at(Site(np.concatenate((touched, touched)), more, more if self._session.books_are_live else 0))
         self._now.floats[touched], self._now.whole[touched] = both.floats[:half], both.whole[:half]
         self._after_one.floats[touched], self._after_one.whole[touched] = both.floats[half:], both.whole[half:]
         self._after_position = self._session.ledger.position
@@ -173,6 +192,10 @@ class NodeView:
     def place_next(self, count: int) -> tuple[list[int], list[int]]:
         """Choose nodes as `place` does on all nodes; tasks of the class that follow each other share one look at them."""
         return self._plan.place(self, count)
+
+    def planned(self, count: int) -> list[int] | None:
+        """Return the nodes that `place_next` would choose, all of them with room now, if that needs no look; else None."""
+        return self._plan.known(count)
 
     def _place_all(self, count: int, within: Mask | None, run: "Run") -> None:
         """Choose nodes for the rest of a run, so that it has up to `count` tasks."""

@@ -84,6 +84,8 @@ class Questions:
         """By hook: members alone are counted to answer it."""
         self._voters: list[Asked[Any]] = []
         self._surplus: dict[str, tuple[int, Vector]] = {}
+        self._rooms: dict[tuple[str, Shape], tuple[int, Room]] = {}
+        """By queue and shape what the queue has room for, with the state of the books then."""
 
     def is_asked(self, hook: Hook[Any, *tuple[Any, ...]]) -> bool:
         """Tell whether some plugin has an answer."""
@@ -104,6 +106,10 @@ class Questions:
         """Ask every plugin by itself, for the trace."""
         return [PluginAnswer(method.__self__, method(self, *question)) for method in combine.flat(self._asked[hook.name])]
 
+    def _told_of_changes(self) -> Iterable[Asked[None]]:
+        """Return the methods of plugins that follow what changes."""
+        return combine.flat(self._asked[hooks.CHANGED.name])
+
     def plugin(self, name: str) -> PluginPolicy | None:
         """Return the settings of a plugin that is loaded."""
         return next((policy for _, policy, _ in self.plugins if policy.name == name), None)
@@ -113,6 +119,14 @@ class Questions:
     def gang_key(self, gang: GangState) -> SortKey:
         """Return the key that orders gangs inside a queue."""
         return (*self.gang_order_key(gang), gang.gang.created, gang.gang.key)
+
+    def gang_keys(self, gangs: Sequence[GangState]) -> list[SortKey]:
+        """Return the keys of many gangs."""
+        keys = self._sort_keys(hooks.GANG_ORDER, gangs)
+        return [(*key, gang.gang.created, gang.gang.key) for key, gang in zip(keys, gangs, strict=True)]
+
+    def _sort_keys(self, hook: AnyHook, items: Sequence[Any]) -> list[tuple[Any, ...]]:
+        return combine.sort_keys(self._asked[hook.name], self, items)  # type: ignore[arg-type]  # every Questions is a Session
 
     def gang_order_key(self, gang: GangState) -> tuple[SortKey, ...]:
         """Return what the plugins say about the place of a gang, without the tie-break by age."""
@@ -132,7 +146,7 @@ class Questions:
 
     def sorted_tasks(self, tasks: Iterable[TaskState]) -> list[TaskState]:
         """Return tasks in the order in which they are placed."""
-        return tasks_in_order(tasks, self._question(hooks.TASK_ORDER.name))
+        return tasks_in_order(tasks, partial(self._sort_keys, hooks.TASK_ORDER))
 
     def queue_compare(self, left: Queue, right: Queue) -> int:
         """Return -1 when the left queue is served before the right one now, else 1."""
@@ -228,8 +242,11 @@ class Questions:
         return self._ask(hooks.TASKS_UNTIL_OVERUSED, queue, shape)
 
     def queue_room(self, queue: Queue, shape: Shape) -> Room:
-        """Return how many more tasks of the shape the queue may take."""
-        return self._ask(hooks.QUEUE_ROOM, queue, shape)
+        """Return how many more tasks of the shape the queue may take; asked anew once something has changed."""
+        known = self._rooms.get((queue.name, shape))
+        if known is None or known[0] != self.version:
+            known = self._rooms[queue.name, shape] = (self.version, self._ask(hooks.QUEUE_ROOM, queue, shape))
+        return known[1]
 
     def queue_preemptive(self, queue: Queue, tasks: Sequence[TaskState]) -> Verdict:
         """Tell whether the queue may reclaim from other queues for all of these tasks together."""

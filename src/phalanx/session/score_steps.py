@@ -4,6 +4,8 @@ Asking plugins to score a handful of nodes takes as long as asking for a hundred
 most go to nodes that have just taken one like them. So a node that has to be scored again is scored for all tasks of the class that
 it has room for, and as long as nothing else happens on it, its next scores are known: to score a node as if it had taken some tasks
 is to score it after it has taken them, as for the tasks of one run. Whatever else changes on a node makes its scores unknown.
+
+The others go to nodes that nobody has scored yet. The more often nodes have to be scored, the more others are scored with them.
 """
 
 from collections.abc import Callable
@@ -31,6 +33,8 @@ class ScoreSteps:
         """By node: how many of its scores are known."""
         self._taken: Counts = np.zeros(nodes, dtype=np.int64)
         """By node: how many tasks of the class it has taken since it was scored."""
+        self._ahead = 0
+        """How many nodes to score besides those that are asked for."""
         # Nobody writes to most of these rows, and what nobody writes to takes no memory.
         self._floats: Scores = np.empty((nodes, MOST_STEPS))
         self._whole: Counts = np.empty((nodes, MOST_STEPS), dtype=np.int64)
@@ -65,10 +69,19 @@ class ScoreSteps:
         """Ask for the scores of nodes after each of the tasks that they have room for, and one more."""
         if not unknown.size:
             return
-        nodes = np.unique(unknown)
+        nodes = self._with_others(np.unique(unknown), room)
         sizes = np.minimum(room[nodes] + 2, max(min(MOST_STEPS, MOST_SCORES // len(nodes)), 2))
         turns = np.arange(int(sizes.sum()), dtype=np.int64) - np.repeat(sizes.cumsum() - sizes, sizes)
         each = nodes.repeat(sizes)
         valuation = self._ask(Site(each, turns, turns if self._is_live else 0))
         self._floats[each, turns], self._whole[each, turns] = valuation.floats, valuation.whole
         self._known[nodes], self._taken[nodes] = sizes, 0
+
+    def _with_others(self, nodes: Index, room: Counts) -> Index:
+        """Add nodes with room that are as unknown, and next time twice as many."""
+        most, self._ahead = self._ahead, min(2 * max(self._ahead, len(nodes)), MOST_SCORES // MOST_STEPS)
+        if not most:
+            return nodes
+        is_other = (self._known == 0) & (room > 0)
+        is_other[nodes] = False
+        return np.concatenate((nodes, np.flatnonzero(is_other)[:most]))

@@ -72,12 +72,14 @@ class Session(Questions):
         self._requests_by_amounts: dict[Hashable, Request] = {}
         self._minima: dict[Hashable, Wanted] = {}
         self._minimum_by_gang: dict[GangState, Wanted] = {}
+        self._admission_by_gang: dict[GangState, Wanted] = {}
         self._books: dict[Any, Any] = {}
         self._node_views: dict[Hashable, NodeView] = {}
         self._node_view_keys: dict[Shape, Hashable] = {}
         self._local: dict[Shape, bool] = {}
         self._of_gangs: dict[tuple[GangState, Hashable], tuple[int, Any]] = {}
         self._apart: dict[Hashable, Shape | None] = {}
+        self._apart_of: dict[Shape, Shape | None] = {}
         self.shard_parts = shard_parts(policy.flags, snapshot)
         self.gangs, self.left_out = sort_out(map(self._make_gang, snapshot.active), self._queues_with_gangs())
         for state in self.gangs.values():
@@ -95,7 +97,7 @@ class Session(Questions):
     def _make_gang(self, key: GangKey) -> GangState:
         numbers = self.snapshot.nodes.number_by_name
         members = self.snapshot.members_of(key).values()
-        placed = ((task, numbers.get(task.node, -1) if task.node else -1) for task in members)
+        placed = [(task, numbers.get(task.node, -1) if task.node else -1) for task in members]
         return GangState(self.snapshot.gangs[key], placed, counts_unplaced=self.policy.counts_unplaced)
 
     def gang(self, key: GangKey) -> GangState | None:
@@ -169,6 +171,16 @@ class Session(Questions):
             self._minimum_by_gang[gang] = wanted
         return wanted
 
+    def minimum_to_admit(self, gang: GangState) -> Wanted:
+        """Return with how much a gang counts once it is admitted: its minimum less what its gated tasks ask for."""
+        counted = self._admission_by_gang.get(gang)
+        if counted is None:
+            counted, gated = self.minimum_of(gang), [task.task.shape.request for task in gang.tasks if task.task.is_gated]
+            if gated:
+                counted = Wanted.of(counted.amounts - sum(map(self.vector, gated)), self.snapshot.space)
+            self._admission_by_gang[gang] = counted
+        return counted
+
     def statement(self) -> Statement:
         """Begin a transaction."""
         return Statement(self)
@@ -191,14 +203,34 @@ class Session(Questions):
         self._book(operation, 1)
         self._count_version(operation)
 
-    def apply_all(self, operations: Sequence[Operation], together: Operation) -> None:
-        """Let operations of one kind and class take effect; nodes see them as one. Only statements call this."""
-        for operation in operations:
-            operation.move_tasks()
-        self._book_on_nodes(together, 1)
-        for operation in operations:
-            self._tell(operation, 1)
-            self._count_version(operation)
+    def bind_run(self, gangs: Sequence[Sequence[TaskState]], nodes: Sequence[int]) -> None:
+        """Give tasks of one class and queue places for good, gang by gang; nobody looks at anything in between."""
+        names, binds = self.snapshot.nodes.names, self.decisions.binds
+        run = Operation(OperationKind.ALLOCATE, [task for tasks in gangs for task in tasks], nodes, ())
+        for tasks in gangs:
+            tasks[0].gang.move_all(tasks, Status.BINDING)
+        for task, node in zip(run.tasks, nodes, strict=True):
+            task.node, task.attempt = node, None
+            binds[task.task.key] = names[node]
+        self._book_on_nodes(run, 1)
+        self._tell_of_run(run)
+        self._count_version(run)
+
+    def _tell_of_run(self, run: Operation) -> None:
+        """Tell books and plugins of a run: as a whole those who say that they follow runs, gang by gang the others."""
+        if run.tasks[-1].gang is run.gang:
+            self._tell(run, 1)
+            return
+        books = list(self._books.values()) if self.books_are_live else []
+        alone = [method for method in self._told_of_changes() if not getattr(method.__self__, "follows_runs", False)]
+        for part in run.by_gang() if books or alone else ():
+            for book in books:
+                book.changed(part, False)
+            for method in alone:
+                method(self, part, False)
+        for method in self._told_of_changes():
+            if method not in alone:
+                method(self, run, False)
 
     def _count_version(self, operation: Operation) -> None:
         operation.version_before, self._latest_version = self.version, self._latest_version + 1
@@ -326,8 +358,11 @@ class Session(Questions):
 
     def apart_from_pods(self, shape: Shape) -> Shape | None:
         """Return what is left of a shape without other pods; None if more than other pods ties its places together."""
-        if not shape.looks_at_pods_only:
-            return None
+        if shape not in self._apart_of:
+            self._apart_of[shape] = self._find_apart(shape) if shape.looks_at_pods_only else None
+        return self._apart_of[shape]
+
+    def _find_apart(self, shape: Shape) -> Shape | None:
         key = shape.placement_key()
         if key not in self._apart:
             apart = shape.apart()

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import groupby, islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -38,7 +39,10 @@ class OperationKind(Enum):
 
 @dataclass(slots=True)
 class Operation:
-    """One kind of change to tasks of one shape and gang; the node of each task beside it."""
+    """One kind of change to tasks of one shape and gang; the node of each task beside it.
+
+    That of a run (`Session.bind_run`) is about several gangs of one queue and class, one after the other.
+    """
 
     kind: OperationKind
     tasks: Sequence[TaskState]
@@ -73,8 +77,16 @@ class Operation:
 
     @property
     def gang(self) -> GangState:
-        """The gang that all its tasks belong to."""
+        """The gang that all its tasks belong to, or the first gang of a run."""
         return self.tasks[0].gang
+
+    def by_gang(self) -> list["Operation"]:
+        """Return the parts of a run of several gangs, each for one of them."""
+        parts, places = list[Operation](), iter(self.nodes)
+        for _, tasks in groupby(self.tasks, lambda task: task.gang):
+            members = list(tasks)
+            parts.append(Operation(self.kind, members, list(islice(places, len(members))), ()))
+        return parts
 
     def tally(self) -> tuple[Index | int, Counts | int]:
         """Return each node once with its number of tasks."""
@@ -133,17 +145,6 @@ class Statement:
         """Give tasks of one shape a place now."""
         if tasks:
             self._do(Operation(OperationKind.ALLOCATE, tasks, nodes, [task.status for task in tasks]))
-
-    def allocate_all(self, gangs: Sequence[Sequence[TaskState]], nodes: Sequence[int]) -> None:
-        """Give tasks of one class places now, gang by gang; nobody looks at the nodes in between."""
-        operations, begin = list[Operation](), 0
-        for tasks in gangs:
-            end = begin + len(tasks)
-            operations.append(Operation(OperationKind.ALLOCATE, tasks, nodes[begin:end], [task.status for task in tasks]))
-            begin = end
-        together = Operation(OperationKind.ALLOCATE, [task for tasks in gangs for task in tasks], nodes, ())
-        self._session.apply_all(operations, together)
-        self.operations += operations
 
     def pipeline(self, tasks: Sequence[TaskState], nodes: Sequence[int]) -> None:
         """Give tasks of one shape a place that they can take once others have left."""

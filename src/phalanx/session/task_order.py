@@ -1,6 +1,6 @@
 """The order in which tasks are placed."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cmp_to_key
 from typing import Any
 
@@ -8,12 +8,13 @@ from phalanx.model.task_status import Status
 from phalanx.state.gang_state import TaskState
 
 
-def tasks_in_order(tasks: Iterable[TaskState], key: Callable[[TaskState], tuple[Any, ...]]) -> list[TaskState]:
+def tasks_in_order(tasks: Iterable[TaskState], keys_of: Callable[[Sequence[TaskState]], list[tuple[Any, ...]]]) -> list[TaskState]:
     """Sort by what plugins say, then by the number at the end of the names, then by age and identity."""
     found = list(tasks)
     if len(found) < 2:
         return found
-    keyed = [(key(task), task.task.ordinal, task.task.created, task.task.uid, task) for task in found]
+    keys = keys_of(found)
+    keyed = [(key, each.task.ordinal, each.task.created, each.task.uid, each) for key, each in zip(keys, found, strict=True)]
     if all(entry[1] is not None for entry in keyed):
         return [entry[-1] for entry in sorted(keyed, key=lambda entry: entry[:-1])]
     # Names with and without a number compare in circles, so the result depends on where sorting starts: always the same.

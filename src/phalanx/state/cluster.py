@@ -19,7 +19,6 @@ from phalanx.model.bind_request import BindRequest
 from phalanx.model.gang import DEFAULT_QUEUE, Gang
 from phalanx.model.node import HyperNode, Node
 from phalanx.model.queue import Queue
-from phalanx.model.resources import Resources, add
 from phalanx.model.shape import Shape
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.model.task_status import COMPLETED, HOLDING, ON_NODE, READY, Status
@@ -28,8 +27,9 @@ from phalanx.state.gang_state import GangState
 from phalanx.state.holders import Holders
 from phalanx.state.hypernodes import HyperTree
 from phalanx.state.node_books import NodeBooks
+from phalanx.state.queue_totals import QueueTotals
 from phalanx.state.quorum import counts_by_role
-from phalanx.state.snapshot import EMPTY, Snapshot, Surroundings, Totals
+from phalanx.state.snapshot import EMPTY, Snapshot, Surroundings
 from phalanx.state.staleness import is_short
 
 _TasksByKey = dict[str, dict[TaskKey, Task]] | dict[GangKey, dict[TaskKey, Task]]
@@ -64,7 +64,7 @@ class ClusterState:
         self._refused_gangs: set[GangKey] = set()
         self._binds = BindRequests()
         self._books = NodeBooks()
-        self._queue_totals = _QueueTotals()
+        self._queue_totals = QueueTotals()
         self._changed_gangs: set[GangKey] = set()
         self._active: set[GangKey] = set()
         self._tree: HyperTree | None = None
@@ -354,8 +354,11 @@ def is_inactive(gang: Gang, members: Mapping[TaskKey, Task]) -> bool:
     """
     if gang.is_always_active:
         return False
+    for task in members.values():
+        if task.status not in _STEADY:
+            return False
     statuses = [task.status for task in members.values()]
-    if not statuses or not all(status in _STEADY for status in statuses):
+    if not statuses:
         return False
     # Its status says how many members run: it has to be written again when that has changed.
     if gang.reported is not None and gang.reported != counts_by_role(members.values(), gang.reported):
@@ -370,80 +373,3 @@ def is_inactive(gang: Gang, members: Mapping[TaskKey, Task]) -> bool:
     # Only roles and sub-groups need the state of a session to count them, which costs as much as opening the gang in one.
     has_parts = bool(gang.subgroups or gang.role_minima)
     return not has_parts or not is_short(GangState(gang, ((task, -1) for task in members.values())))
-
-
-class _QueueTotals:
-    """Sums per queue over its gangs; a gang that changes is subtracted as it was and added as it is."""
-
-    def __init__(self) -> None:
-        self.by_gang: dict[GangKey, Totals] = {}
-        self._queue_by_gang: dict[GangKey, str] = {}
-        self._by_queue: dict[str, Totals] = {}
-
-    def replace(self, key: GangKey, gang: Gang | None, members: Mapping[TaskKey, Task]) -> None:
-        """Recount one gang; None takes it out."""
-        old = self.by_gang.pop(key, None)
-        if old is not None:
-            self._change(self._queue_by_gang.pop(key), old, -1)
-        if gang is not None:
-            totals = gang_totals(gang, members)
-            self.by_gang[key], self._queue_by_gang[key] = totals, gang.queue
-            self._change(gang.queue, totals, 1)
-
-    def _change(self, queue: str, totals: Totals, sign: int) -> None:
-        now = self._by_queue.get(queue, Totals())
-        self._by_queue[queue] = Totals(
-            now.gangs + sign * totals.gangs,
-            _plus(now.allocated, totals.allocated, sign), _plus(now.requested, totals.requested, sign),
-            _plus(now.inqueue, totals.inqueue, sign), _plus(now.elastic, totals.elastic, sign),
-        )  # fmt: skip
-        if self._by_queue[queue].gangs == 0:
-            del self._by_queue[queue]
-
-    def totals(self) -> dict[str, Totals]:
-        """Return the sums of every queue that has gangs, in the order of their names: sums of floats depend on the order."""
-        return {name: self._by_queue[name] for name in sorted(self._by_queue)}
-
-
-def _plus(left: Resources, right: Resources, sign: int) -> Resources:
-    if not right:
-        return left
-    total = dict(left)
-    for name, amount in right.items():
-        total[name] = total.get(name, 0) + sign * amount
-        if total[name] == 0:
-            del total[name]
-    return total
-
-
-def gang_totals(gang: Gang, members: Mapping[TaskKey, Task]) -> Totals:
-    """Return what one gang holds, asks for, may still take of what it was admitted with, and has beyond its minimum."""
-    # Most members have one shape: they are counted, and what they ask for is added up once.
-    held, waiting, blocked = dict[Shape, int](), dict[Shape, int](), dict[Shape, int]()
-    for task in members.values():
-        shape, status = task.shape, task.status
-        if status is Status.PENDING:
-            waiting[shape] = waiting.get(shape, 0) + 1
-            if task.is_gated:
-                blocked[shape] = blocked.get(shape, 0) + 1
-        elif status in HOLDING:
-            held[shape] = held.get(shape, 0) + 1
-    is_admitted = gang.phase == "Inqueue" or (gang.phase == "Running" and sum(held.values()) >= gang.min_member)
-    if not held and not is_admitted:
-        return Totals(1, {}, _requested(waiting))  # most gangs of a backlog: nothing to compare with what they hold
-    allocated, pending, gated = _requested(held), _requested(waiting), _requested(blocked)
-    minimum = gang.min_resources or {}
-    inqueue = _positive(minimum, add(allocated, gated)) if is_admitted else {}
-    return Totals(1, allocated, add(allocated, pending), inqueue, _positive(allocated, minimum))
-
-
-def _requested(counts: Mapping[Shape, int]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for shape, count in counts.items():
-        for name, amount in shape.request.items():
-            total[name] = total.get(name, 0) + count * amount
-    return total
-
-
-def _positive(left: Resources, right: Resources) -> dict[str, int]:
-    return {name: amount - right.get(name, 0) for name, amount in left.items() if amount > right.get(name, 0)}

@@ -14,7 +14,7 @@ from functools import partial
 from phalanx.model.gang import Gang, Quorum, SubGroup, TopologyConstraint
 from phalanx.model.subgroup_tree import SubGroupTree
 from phalanx.model.task import LONGEST_NAME, Task, TaskKey
-from phalanx.model.task_status import HOLDING, READY, VALID, Status
+from phalanx.model.task_status import HOLDING, READY, Status
 from phalanx.state.quorum import as_members_say
 from phalanx.state.verdict import FitError, Verdict
 
@@ -100,6 +100,11 @@ class Tally:
         """Members that are pipelined: they have a place once others have left."""
         return self.counts[Status.PIPELINED]
 
+    @property
+    def valid(self) -> int:
+        """Members that could still make a gang whole: those that count, are pipelined or wait."""
+        return self.ready + self.counts[Status.PIPELINED] + self.counts[Status.PENDING]
+
     def is_ready(self, minimum: int) -> bool:
         """Tell whether the minimum is met now."""
         return self.ready + self.pending_best_effort >= minimum
@@ -166,7 +171,7 @@ class GangState:
         self.counts_unplaced = counts_unplaced
         self.declared = gang
         """The gang as its objects say; `gang` has the minima that hold for its members."""
-        self.gang = gang = as_members_say(gang, (task for task, _ in members))
+        self.gang = gang = as_members_say(gang, members)
         self.phase = gang.phase
         self.topology = gang.topology
         self.allowed_tier: int | None = None
@@ -201,7 +206,8 @@ class GangState:
             counts[state.status] += 1
             if self.counts_unplaced and state.status is Status.PENDING and state.task.shape.is_best_effort:
                 self.tally.pending_best_effort += 1
-        self.tally.ready = self.tally.total(READY)
+        if counts[Status.PENDING] < len(members):
+            self.tally.ready = self.tally.total(READY)
 
     def _join(self, state: TaskState) -> None:
         self.tasks.append(state)
@@ -287,23 +293,21 @@ class GangState:
     @property
     def valid(self) -> int:
         """How many members could still make the gang whole."""
-        return self.tally.total(VALID)
+        return self.tally.valid
 
     def roles_are_valid(self) -> bool:
         """Tell whether each role has enough members that could start."""
-        return self._roles_have(lambda tally: tally.total(VALID))
+        return not self.gang.roles_count or self._roles_have(lambda tally: tally.valid)
 
     def roles_are_ready(self) -> bool:
         """Tell whether each role's minimum is met now."""
-        return self._roles_have(lambda tally: tally.total(READY) + tally.pending_best_effort)
+        return not self.gang.roles_count or self._roles_have(lambda tally: tally.total(READY) + tally.pending_best_effort)
 
     def roles_are_pipelined(self) -> bool:
         """Tell whether each role's minimum is met, counting pipelined members."""
-        return self._roles_have(lambda tally: tally.total(READY) + tally.pipelined + tally.pending_best_effort)
+        return not self.gang.roles_count or self._roles_have(_placed_or_pipelined)
 
     def _roles_have(self, count: Callable[[Tally], int]) -> bool:
-        if not self.gang.roles_count:
-            return True
         return all(count(self.role_tallies[role]) >= minimum for role, minimum in self.gang.role_minima.items())
 
     def gap(self) -> int:
@@ -322,7 +326,7 @@ class GangState:
 
     def subgroups_are_valid(self) -> bool:
         """Tell whether each template has enough sub-groups with a task that could start; how many tasks is not asked here."""
-        return self._templates_have(lambda subgroup: subgroup.tally.total(VALID) > 0)
+        return self.tree is None or self._templates_have(lambda subgroup: subgroup.tally.valid > 0)
 
     def subgroups_are_ready(self) -> bool:
         """Tell whether each template has enough sub-groups that are ready."""

@@ -21,12 +21,12 @@ GANG = "gang"
 """The part that is the gang itself."""
 
 
-def as_members_say(gang: Gang, tasks: Iterable[Task]) -> Gang:
-    """Return the gang with the minima that hold for these members.
+def as_members_say(gang: Gang, members: Iterable[tuple[Task, int]]) -> Gang:
+    """Return the gang with the minima that hold for these members, whatever their nodes.
 
     Only a gang of `Quorum.ONCE` changes: once it was whole it needs nobody, as long as one of those that were is left.
     """
-    has_started = gang.quorum is Quorum.ONCE and _was_whole(gang) and any(task.status in READY for task in tasks)
+    has_started = gang.quorum is Quorum.ONCE and _was_whole(gang) and any(task.status in READY for task, _ in members)
     return replace(gang, min_member=0, role_minima={}) if has_started else gang
 
 

@@ -54,6 +54,7 @@ class CapacityPlugin:
 
     name = "capacity"
     protects = "its queue has no more than it deserves, or not of what is asked for"
+    follows_runs = True
 
     def __init__(self, policy: PluginPolicy) -> None:
         """Read the settings."""
@@ -177,16 +178,15 @@ class CapacityPlugin:
         wanted = session.minimum_of(gang)
         for account in self._accounts[queue.name].line():
             taken = account.allocated + account.inqueue - account.elastic
-            if not wanted.fits(account.limit, taken):
+            if wanted.short(account.limit, taken):
                 return Vote(-1, short_of(self.name, account.queue.name, account.limit, taken, wanted.amounts, space, "it may use"))
         return PERMITTED
 
     def gang_enqueued(self, session: Session, gang: GangState) -> None:
         """Count an admitted gang, up to the root."""
-        gated = [session.vector(task.task.shape.request) for task in gang.tasks if task.task.is_gated]
-        wanted = session.minimum_of(gang).amounts - sum(gated, np.zeros(len(session.snapshot.space)))
+        wanted = np.maximum(session.minimum_to_admit(gang).amounts, 0.0)
         for account in self._accounts[gang.gang.queue].line():
-            account.inqueue = account.inqueue + np.maximum(wanted, 0.0)
+            account.inqueue = account.inqueue + wanted
 
     def queue_preemptive(self, session: Session, queue: Queue, tasks: Sequence[TaskState]) -> Verdict:
         """A queue may take from others while it or an ancestor near enough stays within what it deserves in some resource."""
@@ -221,9 +221,8 @@ class CapacityPlugin:
         if not self._fault(preemptor.gang.gang.queue).ok:
             return []
         candidates = [task for task in candidates if self._fault(task.gang.gang.queue).ok]
-        walk = ReclaimWalk(self._accounts, self._accounts[preemptor.gang.gang.queue], self.ancestor_level, session)
         line = victims_in_order(session, candidates, preemptor)
-        return [task for task in line if walk.shares_resources(task, preemptor) and walk.takes(task, preemptor)]
+        return ReclaimWalk(self._accounts, preemptor, self.ancestor_level, session).victims(line, asks_both=True)
 
     def evictable(
         self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState], purpose: str
@@ -233,15 +232,13 @@ class CapacityPlugin:
             return list(candidates) if purpose == "preempt" else None
         if not self._fault(preemptor.gang.gang.queue).ok:
             return []
-        walk = ReclaimWalk(self._accounts, self._accounts[preemptor.gang.gang.queue], 0, session)
-        near = [task for task in candidates if self._fault(task.gang.gang.queue).ok and walk.shares_resources(task, preemptor)]
-        return [task for task in near if walk.takes(task)]
+        near = (task for task in candidates if self._fault(task.gang.gang.queue).ok)
+        return ReclaimWalk(self._accounts, preemptor, 0, session).victims(near, asks_both=False)
 
     def why_protected(self, session: Session, preemptor: TaskState, victim: TaskState) -> Verdict:
         """Say what the queue of a victim has and deserves, or that it holds nothing of what is asked for."""
         account, space = self._accounts[victim.gang.gang.queue], session.snapshot.space
-        walk = ReclaimWalk(self._accounts, self._accounts[preemptor.gang.gang.queue], 0, session)
-        if not walk.shares_resources(victim, preemptor):
+        if not ReclaimWalk(self._accounts, preemptor, 0, session).shares_resources(victim):
             return Verdict.refuse(self.name, "NothingInCommon", "holds nothing of what is asked for")
         request = self._request(session, victim.task.shape)
         return within_share(self.name, account.queue.name, account.allocated, account.deserved, request, space)

@@ -1,13 +1,18 @@
-"""Which tasks of other queues a queue may reclaim: one after the other, each as if those before it had gone."""
+"""Which tasks of other queues a queue may reclaim: one after the other, each as if those before it had gone.
 
-from itertools import zip_longest
+Most that follow each other belong to one queue and ask for the same. They are a run, and one question tells how many of it may go:
+what their queue has left only falls while they do, so the first that has to stay is followed by others that have to.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby, zip_longest
 
 import numpy as np
 
 from phalanx.model.resources import PODS
 from phalanx.placement import Mask, Vector
 from phalanx.plugins.capacity.accounts import Account
-from phalanx.session.amounts import covers, requested_rows
+from phalanx.session.amounts import EPSILON, requested_rows
 from phalanx.session.session import Session
 from phalanx.state.gang_state import TaskState
 
@@ -15,37 +20,54 @@ from phalanx.state.gang_state import TaskState
 class ReclaimWalk:
     """Walks over victims and remembers what their queues would be left with."""
 
-    def __init__(self, accounts: dict[str, Account], reclaimer: Account, level: int, session: Session) -> None:
-        self._accounts, self._reclaimer, self._level, self._session = accounts, reclaimer, level, session
+    def __init__(self, accounts: dict[str, Account], preemptor: TaskState, level: int, session: Session) -> None:
+        self._accounts, self._preemptor, self._level, self._session = accounts, preemptor, level, session
+        self._reclaimer = accounts[preemptor.gang.gang.queue]
+        self._wanted = self._request(preemptor)
         self._left: dict[str, Vector] = {}
 
-    def shares_resources(self, task: TaskState, preemptor: TaskState) -> bool:
-        """Tell whether the two ask for a resource in common, so that one gains by the other's going."""
+    def shares_resources(self, task: TaskState) -> bool:
+        """Tell whether task and preemptor ask for a resource in common, so that one gains by the other's going."""
         space = self._session.snapshot.space
-        wanted = [requested_rows(self._request(each), space) for each in (task, preemptor)]
-        return bool((wanted[0] & wanted[1]).any())
+        return bool((requested_rows(self._request(task), space) & requested_rows(self._wanted, space)).any())
 
-    def takes(self, task: TaskState, preemptor: TaskState | None = None) -> bool:
-        """Tell whether the task may go; if so it is counted as gone. A preemptor that deserves nothing takes nothing near it."""
-        account, request = self._accounts[task.gang.gang.queue], self._request(task)
-        if not covers(self._allocated(account) - request, account.guarantee) or not self._is_over(account, request):
-            return False
-        if preemptor is not None and self._are_both_undeserving(account, request, self._request(preemptor)):
-            return False
-        if not all(self._is_over(ancestor, request) for ancestor in self._ancestors_to_ask(account)):
-            return False
+    def victims(self, tasks: Iterable[TaskState], *, asks_both: bool) -> list[TaskState]:
+        """Return those that may go; each of them is counted as gone.
+
+        With `asks_both` a preemptor that deserves nothing takes nothing near it.
+        """
+        found: list[TaskState] = []
+        for run in self._runs(tasks):
+            account, request = self._accounts[run[0].gang.gang.queue], self._request(run[0])
+            if self.shares_resources(run[0]) and not (asks_both and self._are_both_undeserving(account, request)):
+                found += run[: self._take(account, request, len(run))]
+        return found
+
+    def _runs(self, tasks: Iterable[TaskState]) -> Iterator[list[TaskState]]:
+        """Yield tasks that follow each other, belong to one queue and ask for the same."""
+        for _, run in groupby(tasks, lambda task: (task.gang.gang.queue, id(self._session.request_of(task.task.shape)))):
+            yield list(run)
+
+    def _take(self, account: Account, request: Vector, most: int) -> int:
+        """Count tasks that ask for this as gone, one after the other as long as they may; return how many."""
+        before = request[:, None] * np.arange(most)
+        kept = account.guarantee[:, None] - (self._allocated(account)[:, None] - before - request[:, None])
+        may_go: Mask = np.asarray((kept < EPSILON).all(axis=0))
+        for each in [account, *self._ancestors_to_ask(account)]:
+            may_go &= self._is_over(each, request, before)
+        count = most if may_go.all() else int(may_go.argmin())
         for each in account.line():
-            self._left[each.queue.name] = self._allocated(each) - request
-        return True
+            self._left[each.queue.name] = self._allocated(each) - count * request
+        return count
 
     def _request(self, task: TaskState) -> Vector:
         return self._session.request_of(task.task.shape).amounts.astype(np.float64)
 
-    def _are_both_undeserving(self, account: Account, request: Vector, wanted: Vector) -> bool:
+    def _are_both_undeserving(self, account: Account, request: Vector) -> bool:
         """Tell whether neither queue deserves what its task asks for, below an ancestor that both may borrow from."""
         mine, its = self._ancestors(self._reclaimer), self._ancestors(account)
         is_near = any(each is other for each in mine for other in its)
-        return is_near and not self._counts(account, request).any() and not self._counts(self._reclaimer, wanted).any()
+        return is_near and not self._counts(account, request).any() and not self._counts(self._reclaimer, self._wanted).any()
 
     def _ancestors(self, account: Account) -> list[Account]:
         return [each for each in account.line()[1 : 1 + self._level] if each.parent is not None]
@@ -64,7 +86,12 @@ class ReclaimWalk:
         rows[self._session.snapshot.space.row_by_name[PODS]] = False
         return rows
 
-    def _is_over(self, account: Account, request: Vector) -> bool:
-        """A queue that deserves nothing of what the victim uses lets it go; else it must have more than it deserves of it."""
+    def _is_over(self, account: Account, request: Vector, before: Vector) -> Mask:
+        """A queue that deserves nothing of what a victim uses lets it go; else it must have more than it deserves of it.
+
+        Asked for tasks of a run; `before` is what those before each of them take with them.
+        """
         rows = self._counts(account, request)
-        return not rows.any() or bool((self._allocated(account)[rows] > account.deserved[rows]).any())
+        if not rows.any():
+            return np.ones(before.shape[1], dtype=np.bool_)
+        return np.asarray((self._allocated(account)[rows, None] - before[rows] > account.deserved[rows, None]).any(axis=0))
