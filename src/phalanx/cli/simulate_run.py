@@ -5,7 +5,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,6 +31,7 @@ from phalanx.errors import ConfigError, PhalanxError, SimulationFault
 from phalanx.live.catalogue import connected
 from phalanx.session.cycle import Profile
 from phalanx.session.policy import Policy
+from phalanx.sim.comparison import Comparison, compared
 from phalanx.sim.metrics import short_time
 from phalanx.sim.named_workloads import read_workload
 from phalanx.sim.playback import play
@@ -105,28 +106,30 @@ def _recorded(asked: SimulateOptions, world: World) -> AbstractContextManager[ob
 
 def _write(asked: SimulateOptions, outcome: SimulationOutcome) -> None:
     results = [shown.result for shown in outcome.shown]
+    found = compared({str(result["profile"]): [result] for result in results}) if asked.compare else None
     if asked.report:
-        _write_report(asked.report, results)
+        write_report(asked.report, results, found)
     if asked.form != "table":
         for shown in outcome.shown:
             for text in (ending_text(shown), *never_started(shown.result)):
                 output.note(text)
         for text in missing_text(outcome.missing):
             output.note(text)
-        output.write_data({"results": results} if asked.compare else results[0], asked.form)
-    elif asked.compare:
-        write_comparison(outcome.shown, outcome.missing)
+        output.write_data({"results": results, "comparison": found.as_data()} if found else results[0], asked.form)
+    elif found:
+        write_comparison(found, outcome.shown, outcome.missing)
     else:
         write_one(outcome.shown[0], output.Terminal.of_stdout())
     for text in outcome.complaints:
         output.complain(f"not as expected: {text}")
 
 
-def _write_report(path: str, results: list[Mapping[str, Any]]) -> None:
+def write_report(path: str, results: Sequence[Mapping[str, Any]], found: Comparison | None) -> None:
+    """Write the page of some results."""
     from phalanx.sim.report import page
 
     try:
-        Path(path).write_text(escaped(page([dict(result) for result in results])), encoding="utf-8")
+        Path(path).write_text(escaped(page([dict(result) for result in results], found)), encoding="utf-8")
     except OSError as problem:
         raise ConfigError(f"--report: {path}: cannot be written: {problem.strerror}") from problem
     output.note(f"the report is in {path}")
@@ -188,7 +191,7 @@ def simulated(given: SimulationInput, name: str, world: World, pace: "PlaybackPa
     pace.finish()
     for text in dict.fromkeys(world.problems):
         output.note(f"{name}: {text}")
-    run = Run(name, given.seed, ending.seconds, ending.is_quiet)
+    run = Run(name, given.seed, ending.seconds, ending.end.value, ending.is_quiet)
     return ShownSimulation(result(world, run), tuple(world.recorder.node_events), ending)
 
 
