@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from phalanx.cli import main
-from phalanx.cli.parallel_jobs import Place
+from phalanx.cli.parallel_jobs import Workers
 from phalanx.cli.simulate_seeds import SeedsOutcome, hold_all
 from phalanx.cli.simulation_jobs import SimulationJob
 from phalanx.cli.simulation_load import SimulationInput, SimulationLoad
@@ -129,7 +129,7 @@ def test_ctrl_c_keeps_the_seeds_that_are_complete_and_says_what_is_missing() -> 
     load, policies = SimulationLoad(given, read_workload(text, 0), text), ("volcano", "phalanx")
     jobs = [SimulationJob(load, name, policy_of_profile(name), seed) for seed in (1, 2, 3) for name in policies]
     outcome = SeedsOutcome(policies, (1, 2, 3))
-    assert not hold_all(InterruptedJobs(jobs), Place(1), outcome.done)
+    assert not hold_all(InterruptedJobs(jobs), Workers(), outcome.done)
     assert outcome.complete == [1]
     assert outcome.compared().seeds == (1,)
     assert list(outcome.missing()) == [

@@ -8,7 +8,7 @@ order of the jobs. Without joblib, jobs are done one after the other in this pro
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -53,16 +53,20 @@ class Place:
                 raise ConfigError(f"--on: Python package {package!r} is needed for {self.cluster!r}; run: {install}")
 
 
-def all_done(jobs: Sequence[Job], do: Callable[[Job], Outcome], place: Place) -> Iterator[tuple[int, Outcome]]:
-    """Do all jobs, and yield the outcome of each with its number, as they end."""
-    if place.is_here_alone or not jobs:
-        yield from ((number, do(job)) for number, job in enumerate(jobs))
-        return
-    joblib = import_module("joblib")
-    with ExitStack() as stack:
-        workers = stack.enter_context(_reached(place))
-        parallel = joblib.Parallel(n_jobs=workers, return_as=_return_as(), batch_size=1)
-        doing = _Doing(do)
+class Workers:
+    """Who does jobs."""
+
+    def __init__(self, count: int | None = None) -> None:
+        """Use so many workers of joblib's backend that was chosen; None for this process alone."""
+        self._count = count
+
+    def all_done(self, jobs: Sequence[Job], do: Callable[[Job], Outcome]) -> Iterator[tuple[int, Outcome]]:
+        """Do all jobs, and yield the outcome of each with its number, as they end."""
+        if self._count is None or not jobs:
+            yield from ((number, do(job)) for number, job in enumerate(jobs))
+            return
+        joblib, doing = import_module("joblib"), _Doing(do)
+        parallel = joblib.Parallel(n_jobs=self._count, return_as=_return_as(), batch_size=1)
         yield from parallel(joblib.delayed(doing)(number, job) for number, job in enumerate(jobs))
 
 
@@ -70,6 +74,16 @@ def _return_as() -> str:
     """Return how outcomes come: as they end where the backend can, otherwise all at the end."""
     backend, _ = import_module("joblib.parallel").get_active_backend()
     return "generator_unordered" if backend.supports_return_generator else "list"
+
+
+@contextmanager
+def workers_at(place: Place) -> Iterator[Workers]:
+    """Give the workers of a place, as long as they are needed."""
+    if place.is_here_alone:
+        yield Workers()
+        return
+    with _reached(place) as count:
+        yield Workers(count)
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,9 +163,4 @@ class SimulateOptions(RecordOptions):
     @property
     def seconds(self) -> float | None:
         """How long to simulate, if that was given."""
-        from phalanx.sim.settings import seconds_in
-
-        found = None if self.until is None else seconds_in(self.until)
-        if self.until is not None and not found:
-            raise click.UsageError(f"--until: {self.until!r} is not a duration; write for example 90s, 2h30m or 7d")
-        return found
+        return policy_options.until_seconds(self.until)

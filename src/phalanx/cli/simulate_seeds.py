@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from phalanx.cli import output
-from phalanx.cli.parallel_jobs import EXTRA, Place, all_done
+from phalanx.cli.parallel_jobs import EXTRA, Place, Workers, workers_at
 from phalanx.cli.progress import clear_progress, show_progress
 from phalanx.cli.seeds import seeds_text
 from phalanx.cli.simulate import SimulateOptions
@@ -73,7 +73,8 @@ def simulate_seeds(asked: SimulateOptions) -> SeedsOutcome:
         for name, policy in policies
     ]
     outcome = SeedsOutcome([name for name, _ in policies], asked.seeds)
-    outcome.is_interrupted = not hold_all(jobs, place, outcome.done)
+    with workers_at(place) as workers:
+        outcome.is_interrupted = not hold_all(jobs, workers, outcome.done)
     _write(asked, outcome)
     return outcome
 
@@ -89,13 +90,13 @@ def refuse_equal_seeds(load: SimulationLoad, seeds: Sequence[int]) -> None:
     raise ConfigError(f"--seeds: the work is the same for every seed, as its {where} is fixed; {remedy}, or leave out --seeds")
 
 
-def hold_all(jobs: Sequence[SimulationJob], place: Place, done: dict[tuple[str, int], JobOutcome]) -> bool:
+def hold_all(jobs: Sequence[SimulationJob], workers: Workers, done: dict[tuple[str, int], JobOutcome]) -> bool:
     """Hold simulations and keep what comes out, with progress on a terminal; tell whether all were held before Ctrl-C."""
     begun, is_shown, count = time.monotonic(), sys.stderr.isatty(), 0
     if is_shown:
         show_progress(f"0 of {counted(len(jobs), 'simulation')}")
     try:
-        for _, item in all_done(jobs, held, place):
+        for _, item in workers.all_done(jobs, held):
             done[item.name, item.seed] = item
             count += 1
             if is_shown:

@@ -9,12 +9,14 @@ from phalanx.cli.embedded_objects import served_objects
 from phalanx.config.schedulers import our_schedulers
 from phalanx.dialects.documents import parse_text
 from phalanx.errors import ConfigError
+from phalanx.model.kinds import Document
 from phalanx.sim.named_workloads import NamedWork, read_workload
 from phalanx.sim.scenario import Scenario, find_scenarios
 from phalanx.sim.setup import Cast, cast
 from phalanx.sim.workload import Workload
 from phalanx.store.input_files import STDIN, files_of, read_bytes
 
+VOLCANO = "scheduling.volcano.sh/"
 Weights = Mapping[str, int]
 """Of queues."""
 
@@ -80,10 +82,12 @@ class SimulationLoad:
 
     def input(self, seed: int, weights: Weights | None = None) -> SimulationInput:
         """Return what is simulated with a seed; queues have other weights than those of the load where some are given."""
-        workload = self._workload(seed)
+        workload, parts = self._workload(seed), self.given.parts
         if weights and workload is not None:
             workload = replace(workload, weight_by_queue={**workload.weight_by_queue, **weights})
-        return replace(self.given, seed=seed, workload=workload)
+        if weights:
+            parts = replace(parts, there=[_weighted(item, weights) for item in parts.there])
+        return replace(self.given, seed=seed, workload=workload, parts=parts)
 
     def _workload(self, seed: int) -> Workload | None:
         if self.work is None or self.text is None:
@@ -93,13 +97,25 @@ class SimulationLoad:
 
     def own_weights(self) -> dict[str, float]:
         """Return the weights that the load itself gives to queues."""
-        return {} if self.work is None else {name: float(weight) for name, weight in self.work.workload.weight_by_queue.items()}
+        made = {} if self.work is None else self.work.workload.weight_by_queue
+        objects = {item["metadata"]["name"]: item["spec"].get("weight", 1) for item in self.given.parts.there if _is_weighted(item)}
+        return {name: float(weight) for name, weight in {**objects, **made}.items()}
 
     def to_send(self) -> "SimulationLoad":
         """Return the same without work that is made anew anyway."""
         if self.work is None or not self.is_made_up:
             return self
         return replace(self, work=replace(self.work, workload=replace(self.work.workload, gangs=(), machines=())))
+
+
+def _is_weighted(item: Document) -> bool:
+    """Tell whether an object is a queue with a weight, as those of Volcano have."""
+    return item["kind"] == "Queue" and item["apiVersion"].startswith(VOLCANO) and bool(item.get("spec"))
+
+
+def _weighted(item: Document, weights: Weights) -> Document:
+    name = item["metadata"]["name"]
+    return {**item, "spec": {**item["spec"], "weight": weights[name]}} if _is_weighted(item) and name in weights else item
 
 
 def load_of(asked: LoadOptions) -> SimulationLoad:

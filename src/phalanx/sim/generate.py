@@ -215,7 +215,7 @@ class _Chance:
                 return round(moment, 3)
 
     def _duration(self) -> float:
-        longest = MEDIAN * (LONGEST / MEDIAN) ** (self._wanted.tail / SIGMA)  # a heavier tail is cut where it is as thin
+        longest: float = MEDIAN * (LONGEST / MEDIAN) ** (self._wanted.tail / SIGMA)  # a heavier tail is cut where it is as thin
         return min(max(self._random.lognormvariate(log(MEDIAN), self._wanted.tail), SHORTEST), max(longest, SHORTEST))
 
 
