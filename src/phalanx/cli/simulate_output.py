@@ -183,9 +183,9 @@ def _deadlock(item: Mapping[str, Any], resource: str) -> str:
 # --- several side by side ------------------------------------------------------------------------------------------------
 
 
-def write_comparison(found: Comparison, shown: Sequence[ShownSimulation], missing: Sequence[str]) -> None:
+def write_comparison(found: Comparison, shown: Sequence[ShownSimulation]) -> None:
     """Write one column per profile, with a star at the best of each line, and what each profile left undone."""
-    write_lines([*comparison_lines(found), *_undone(shown), *missing_text(missing)])
+    write_lines([*comparison_lines(found), *_undone(shown)])
 
 
 def comparison_lines(found: Comparison) -> Iterator[str]:

@@ -90,7 +90,7 @@ def _recorded(asked: SimulateOptions, world: World) -> AbstractContextManager[ob
 
 def _write(asked: SimulateOptions, outcome: SimulationOutcome) -> None:
     results = [shown.result for shown in outcome.shown]
-    found = compared({str(result["profile"]): [result] for result in results}) if asked.compare else None
+    found = _compared(outcome) if asked.compare else None
     if asked.report:
         write_report(asked.report, results, found)
     if asked.form != "table":
@@ -101,11 +101,17 @@ def _write(asked: SimulateOptions, outcome: SimulationOutcome) -> None:
             output.note(text)
         output.write_data({"results": results, "comparison": found.as_data()} if found else results[0], asked.form)
     elif found:
-        write_comparison(found, outcome.shown, outcome.missing)
+        write_comparison(found, outcome.shown)
     else:
         write_one(outcome.shown[0], output.Terminal.of_stdout())
     for text in outcome.complaints:
         output.complain(f"not as expected: {text}")
+
+
+def _compared(outcome: SimulationOutcome) -> Comparison:
+    """Compare what was simulated, and say what is missing."""
+    found = compared({str(shown.result["profile"]): [shown.result] for shown in outcome.shown})
+    return replace(found, notes=(*found.notes, *missing_text(outcome.missing)))
 
 
 def write_report(path: str, results: Sequence[Mapping[str, Any]], found: Comparison | None) -> None:

@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from phalanx.cli import output
@@ -37,8 +37,9 @@ class SeedsOutcome:
         return [seed for seed in self.seeds if all((name, seed) in self.done for name in self.names)]
 
     def compared(self) -> Comparison:
-        """Compare what is complete."""
-        return compared({name: [self.done[name, seed].result for seed in self.complete] for name in self.names})
+        """Compare what is complete, and say what is missing."""
+        found = compared({name: [self.done[name, seed].result for seed in self.complete] for name in self.names})
+        return replace(found, notes=(*found.notes, *self.missing()))
 
     def ordered(self) -> Iterator[JobOutcome]:
         """Yield all that was simulated, in the order of seeds and columns."""
@@ -121,7 +122,7 @@ def _write(asked: SimulateOptions, outcome: SeedsOutcome) -> None:
             output.note(text)
         output.write_data(_data(outcome, found), asked.form)
     elif found:
-        output.write_lines([*comparison_lines(found), *outcome.missing()])
+        output.write_lines(comparison_lines(found))
     else:
         output.note("no seed was simulated to its end, so there is nothing to show")
     for text in outcome.complaints:

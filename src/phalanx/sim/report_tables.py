@@ -27,7 +27,7 @@ def comparison(found: Comparison | None) -> str:
 
 def _compared(line: ComparedMetric) -> str:
     cells = (_figure_cell(value.text, value.is_best) for value in line.values)
-    return f'<tr><th scope="row">{escape(_title(line.metric))}</th>{"".join(cells)}</tr>'
+    return f'<tr><th scope="row">{escape(line.metric.label)}</th>{"".join(cells)}</tr>'
 
 
 def _title(metric: Metric) -> str:
@@ -42,7 +42,8 @@ def _figure_cell(text: str, is_best: bool) -> str:
 
 def figures(result: Result) -> str:
     """Return the metrics of one result as a list of terms."""
-    written = ((_title(metric), metric.text(result)) for metric in METRICS)
+    shown = (metric for metric in METRICS if metric.path[0] != "waitBySize")  # the table of waits has those
+    written = ((_title(metric), metric.text(result)) for metric in shown)
     return "".join(f"<div><dt>{escape(label)}</dt><dd>{escape(text)}</dd></div>" for label, text in written)
 
 
