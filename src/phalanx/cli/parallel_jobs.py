@@ -20,6 +20,8 @@ Job = TypeVar("Job")
 Outcome = TypeVar("Outcome")
 EXTRA = "phalanx[tune]"
 SCHEMES = ("dask", "ray")
+JOBS_PER_WORKER = 2
+"""So many are given to each worker of a Ray cluster at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,34 +48,28 @@ class Place:
             return
         if self.scheme not in SCHEMES or "://" not in self.cluster:
             raise ConfigError(f"--on: {self.cluster!r} is no cluster; write dask://HOST:PORT or ray://HOST:PORT")
-        packages = {"dask": "distributed", "ray": "ray"}
-        for package in ("joblib", packages[self.scheme]):
-            if find_spec(package) is None:
-                install = f"pip install '{EXTRA}' {packages[self.scheme]}"
-                raise ConfigError(f"--on: Python package {package!r} is needed for {self.cluster!r}; run: {install}")
+        needed = ("joblib", "distributed") if self.scheme == "dask" else ("joblib", "ray", "grpc")
+        missing = [package for package in needed if find_spec(package) is None]
+        if missing:
+            install = f"pip install '{EXTRA}' '{'distributed' if self.scheme == 'dask' else 'ray[client]'}'"
+            raise ConfigError(f"--on: {self.cluster!r} needs packages that are not installed: {', '.join(missing)}; run: {install}")
 
 
 class Workers:
     """Who does jobs."""
 
-    def __init__(self, count: int | None = None) -> None:
-        """Use so many workers of joblib's backend that was chosen; None for this process alone."""
-        self._count = count
+    def __init__(self, parallel: Any = None, at_a_time: int | None = None) -> None:  # Any: joblib has no types
+        """Use joblib's `Parallel`, or None for this process alone; outcomes come one by one, or of so many jobs together."""
+        self._parallel, self._at_a_time = parallel, at_a_time
 
     def all_done(self, jobs: Sequence[Job], do: Callable[[Job], Outcome]) -> Iterator[tuple[int, Outcome]]:
         """Do all jobs, and yield the outcome of each with its number, as they end."""
-        if self._count is None or not jobs:
+        if self._parallel is None or not jobs:
             yield from ((number, do(job)) for number, job in enumerate(jobs))
             return
-        joblib, doing = import_module("joblib"), _Doing(do)
-        parallel = joblib.Parallel(n_jobs=self._count, return_as=_return_as(), batch_size=1)
-        yield from parallel(joblib.delayed(doing)(number, job) for number, job in enumerate(jobs))
-
-
-def _return_as() -> str:
-    """Return how outcomes come: as they end where the backend can, otherwise all at the end."""
-    backend, _ = import_module("joblib.parallel").get_active_backend()
-    return "generator_unordered" if backend.supports_return_generator else "list"
+        delayed, size = import_module("joblib").delayed(_Doing(do)), self._at_a_time or len(jobs)
+        for first in range(0, len(jobs), size):
+            yield from self._parallel(delayed(first + place, job) for place, job in enumerate(jobs[first : first + size]))
 
 
 @contextmanager
@@ -83,7 +79,12 @@ def workers_at(place: Place) -> Iterator[Workers]:
         yield Workers()
         return
     with _reached(place) as count:
-        yield Workers(count)
+        # Outcomes of Ray come when all jobs are done, which are few at a time so that Ctrl-C loses little.
+        is_ray = place.scheme == "ray"
+        settings = {"n_jobs": count, "batch_size": 1, "return_as": "list" if is_ray else "generator_unordered"}
+        # One Parallel for all calls: to start the workers of a Ray cluster takes some seconds.
+        with import_module("joblib").Parallel(**settings) as parallel:
+            yield Workers(parallel, JOBS_PER_WORKER * count if is_ray else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +110,8 @@ def _reached(place: Place) -> Iterator[int]:
         with _dask_client(place.cluster) as client, joblib.parallel_config(backend="dask"):
             yield max(sum(client.nthreads().values()), 1)
     else:
-        with _ray_cluster(place.cluster), joblib.parallel_config(backend="ray"):
-            yield -1
+        with _ray_cluster(place.cluster) as count, joblib.parallel_config(backend="ray"):
+            yield count
 
 
 @contextmanager
@@ -125,14 +126,14 @@ def _dask_client(address: str) -> Iterator[Any]:  # Any: dask has no types
 
 
 @contextmanager
-def _ray_cluster(address: str) -> Iterator[None]:
+def _ray_cluster(address: str) -> Iterator[int]:
     ray = import_module("ray")
     try:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR")
-    except (ConnectionError, RuntimeError) as problem:
+    except (ConnectionError, RuntimeError, ValueError) as problem:
         raise ConfigError(f"--on: nobody answers at {address!r}: {problem}") from problem
     import_module("ray.util.joblib").register_ray()
     try:
-        yield
+        yield max(int(ray.cluster_resources().get("CPU", 1)), 1)
     finally:
         ray.shutdown()
