@@ -120,7 +120,7 @@ def _dask_client(address: str) -> Iterator[Any]:  # Any: dask has no types
     try:
         client = distributed.Client(f"tcp://{address.partition('://')[2]}", timeout="10s", set_as_default=True)
     except OSError as problem:
-        raise ConfigError(f"--on: nobody answers at {address!r}: {problem}") from problem
+        raise ConfigError(f"--on: nobody answers at {address!r}: {_last_line(problem)}") from problem
     with client:
         yield client
 
@@ -131,9 +131,14 @@ def _ray_cluster(address: str) -> Iterator[int]:
     try:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR")
     except (ConnectionError, RuntimeError, ValueError) as problem:
-        raise ConfigError(f"--on: nobody answers at {address!r}: {problem}") from problem
+        raise ConfigError(f"--on: nobody answers at {address!r}: {_last_line(problem)}") from problem
     import_module("ray.util.joblib").register_ray()
     try:
         yield max(int(ray.cluster_resources().get("CPU", 1)), 1)
     finally:
         ray.shutdown()
+
+
+def _last_line(problem: Exception) -> str:
+    """Return the end of a message, without the traceback of another process that some have."""
+    return next((line.strip() for line in reversed(str(problem).splitlines()) if line.strip()), type(problem).__name__)
