@@ -79,7 +79,8 @@ NOT_RUN = {
     "phalanx simulate --workload generated:jobs=10000,nodes=1000,load=1.1 --until 7d --seeds 1..100 --compare volcano,kai,phalanx "
     "--on dask://scheduler.example.com:8786": "needs a Dask cluster",
     "pip install 'phalanx[tune]'": "is installed already",
-    "phalanx tune work.yaml --minimise 'p90 wait' --subject-to 'fairness >= 0.95' --trials 400 --seeds 1..10 --state search.json "
+    "phalanx tune work.yaml --jitter 0.1 --minimise 'p90 wait' --subject-to 'fairness >= 0.95' --trials 400 --seeds 1..10 "
+    "--state search.json "
     "--on dask://scheduler.example.com:8786": "needs a Dask cluster",
     "phalanx replay recording --snapshot cluster.yaml": "needs a recording with a difference",
     "phalanx schedule -f cluster.yaml --step": "needs a recording with a difference",

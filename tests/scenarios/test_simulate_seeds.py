@@ -115,6 +115,15 @@ def test_a_trace_with_jitter_has_several_seeds() -> None:
     assert first != second
 
 
+def test_manifests_in_which_nothing_is_random_vary_on_request() -> None:
+    same = run("examples/deadlock", "--seeds", "1..2", "--processes", "1")
+    assert "every seed gives the same: nothing in this load is random" in same.stdout
+    found = answer("examples/deadlock", "--seeds", "1..2", "--jitter", "0.2", "--processes", "1")
+    first, second = (item["metrics"]["goodput"] for item in found["runs"])
+    assert first != second
+    assert "--jitter: is for manifests" in run(*LOAD, "--seeds", "1..2", "--jitter", "0.2").output
+
+
 class InterruptedJobs(list[SimulationJob]):
     """Jobs of which somebody presses Ctrl-C after the third."""
 

@@ -20,6 +20,7 @@ pytest.importorskip("optuna", reason="searches need the extra tune")
 LOAD = ("--workload", "generated:jobs=24,nodes=4,days=0.08,load=0.8", "--until", "2h")
 SEARCH = (*LOAD, "--minimise", "fragmentation", "--trials", "6", "--batch", "3", "--seeds", "1..2", "--held-out", "11..13")
 PATIENCE_SECONDS = 60.0
+DEADLOCK = Path(__file__).parents[2] / "examples" / "deadlock"
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +61,7 @@ def test_the_state_of_another_search_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text(json.dumps({"form": "phalanx-tune/1", "question": {}, "results": {}}))
     found = run(*SEARCH, "--state", "other.json")
     assert found.exit_code == 1
-    assert "--state: other.json is of another search, with another version, load, goal" in found.output
+    assert "--state: other.json is of another search, with another version, load, jitter, goal" in found.output
 
 
 def test_where_nothing_is_better_nothing_is_written(tmp_path: Path) -> None:
@@ -96,6 +97,14 @@ def test_weights_of_queues_are_written_into_a_file_of_their_own(tmp_path: Path) 
 def test_what_cannot_be_searched_is_refused(options: tuple[str, ...], status: int, message: str) -> None:
     found = run(*LOAD, *options)
     assert (found.exit_code, message in found.output) == (status, True), found.output
+
+
+def test_a_load_in_which_nothing_is_random_is_refused() -> None:
+    found = run(
+        str(DEADLOCK), "--minimise", "mean wait", "--trials", "1", "--seeds", "1", "--held-out", "11..12", "--processes", "1"
+    )
+    assert found.exit_code == 1
+    assert "every seed gives the same: nothing in this load is random; let it vary with --jitter 0.1" in found.output
 
 
 def test_a_file_of_somebody_else_is_not_overwritten(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The options that say where simulations run that are independent of each other."""
+"""The options of simulations with several seeds: how much they vary, and where they run."""
 
 import os
 
@@ -16,3 +16,13 @@ processes = click.option(
 on = click.option(
     "--on", metavar="ADDRESS", help="Run simulations on a cluster: dask://HOST:PORT or ray://HOST:PORT. This machine by default."
 )
+jitter = click.option(
+    "--jitter", type=click.FloatRange(0, 0.9), default=0.0, metavar="PART",
+    help="With seeds, vary the gaps between arrivals and the durations of manifests by up to this part.",
+)  # fmt: skip
+
+
+def refuse_jitter_of_work(jitter: float, workload: str | None) -> None:
+    """Refuse to vary work that has a setting of its own for that."""
+    if jitter and workload:
+        raise click.UsageError("--jitter: is for manifests; let a trace vary by its own jitter=0.1; generated work does anyway")

@@ -43,6 +43,7 @@ SOLO_PROFILE = "default-scheduler"
 @click.option("--until", metavar="DURATION", help="How long to simulate, such as 2h; by default until nothing more can happen.")
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of the random numbers; 0 by default.")
 @click.option("--seeds", type=Seeds(), metavar="A..B", help="Simulate with each of these seeds, and show means with intervals.")
+@parallel_options.jitter
 @parallel_options.processes
 @parallel_options.on
 @policy_options.config
@@ -104,6 +105,7 @@ class SimulateOptions(RecordOptions):
     until: str | None
     seed: int | None
     seeds: range | None
+    jitter: float
     processes: int
     on: str | None
     config: str | None
@@ -130,6 +132,7 @@ class SimulateOptions(RecordOptions):
         if self.record and self.profile == SOLO_PROFILE:
             raise click.UsageError(f"--record: {SOLO_PROFILE} schedules no gangs, and only sessions of gangs are recorded")
         self._refuse_one_only_options()
+        parallel_options.refuse_jitter_of_work(self.jitter, self.workload)
         refuse_gangs_without_trace(self.gangs, is_traced=self.verbosity is not None)
         policy_options.refuse_stdin_twice(*self.paths, self.config)
         if self.report and not Path(self.report).absolute().parent.is_dir():

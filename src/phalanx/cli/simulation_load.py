@@ -13,6 +13,7 @@ from phalanx.model.kinds import Document
 from phalanx.sim.named_workloads import NamedWork, read_workload
 from phalanx.sim.scenario import Scenario, find_scenarios
 from phalanx.sim.setup import Cast, cast
+from phalanx.sim.varied_objects import varied_objects
 from phalanx.sim.workload import Workload
 from phalanx.store.input_files import STDIN, files_of, read_bytes
 
@@ -49,6 +50,10 @@ class LoadOptions(Protocol):
         """The seed of what is random."""
 
     @property
+    def jitter(self) -> float:
+        """How much manifests vary with the seed."""
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Of schedulers."""
 
@@ -74,6 +79,8 @@ class SimulationLoad:
     work: NamedWork | None = None
     text: str | None = None
     """The text that names the work."""
+    jitter: float = 0.0
+    """How much manifests vary with the seed."""
 
     @property
     def is_made_up(self) -> bool:
@@ -82,12 +89,14 @@ class SimulationLoad:
 
     def input(self, seed: int, weights: Weights | None = None) -> SimulationInput:
         """Return what is simulated with a seed; queues have other weights than those of the load where some are given."""
-        workload, parts = self._workload(seed), self.given.parts
+        workload, parts, scenario = self._workload(seed), self.given.parts, self.given.scenario
+        if self.jitter:
+            parts, scenario = varied_objects(parts, scenario, self.jitter, seed)
         if weights and workload is not None:
             workload = replace(workload, weight_by_queue={**workload.weight_by_queue, **weights})
         if weights:
             parts = replace(parts, there=[_weighted(item, weights) for item in parts.there])
-        return replace(self.given, seed=seed, workload=workload, parts=parts)
+        return replace(self.given, seed=seed, workload=workload, parts=parts, scenario=scenario)
 
     def _workload(self, seed: int) -> Workload | None:
         if self.work is None or self.text is None:
@@ -131,7 +140,7 @@ def load_of(asked: LoadOptions) -> SimulationLoad:
         scenario = replace(scenario, controllers=replace(scenario.controllers, schedulers=frozenset(asked.names)))
     ours = our_schedulers(asked.names) | scenario.controllers.schedulers
     given = SimulationInput(cast(served.documents, served.cluster), scenario, None, seed, until, ours)
-    return SimulationLoad(given, work, asked.workload)
+    return SimulationLoad(given, work, asked.workload, asked.jitter)
 
 
 def _scenario(asked: LoadOptions) -> Scenario:

@@ -12,7 +12,7 @@ from phalanx.cli.seeds import Seeds
 EXAMPLES = """\b
 Examples:
   phalanx tune --workload generated:jobs=100,nodes=8,days=0.5 --until 12h --minimise 'p90 wait' --subject-to 'fairness >= 0.8'
-  phalanx tune work.yaml --maximise 'goodput of capacity' --space settings.yaml --state search.json --to tuned.yaml
+  phalanx tune work.yaml --jitter 0.1 --maximise 'goodput of capacity' --space settings.yaml --state search.json --to tuned.yaml
 
 \b
 Exit status:
@@ -57,6 +57,7 @@ NOT_BETTER, INTERRUPTED = 3, 130
     help="Other seeds, on which the best configuration is compared with the present one.",
 )  # fmt: skip
 @click.option("--search-seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="N", help="Seed of the optimizer.")
+@parallel_options.jitter
 @parallel_options.processes
 @parallel_options.on
 @click.option(
@@ -111,6 +112,7 @@ class TuneOptions:
     seeds: range
     held_out: range
     search_seed: int
+    jitter: float
     processes: int
     on: str | None
     state: str | None
@@ -134,6 +136,7 @@ class TuneOptions:
             raise click.UsageError("nothing to simulate: name files or folders, or work with --workload generated:jobs=100,nodes=8")
         if (self.minimise is None) == (self.maximise is None):
             raise click.UsageError("a search has one goal: write --minimise 'p90 wait', or --maximise 'goodput of capacity'")
+        parallel_options.refuse_jitter_of_work(self.jitter, self.workload)
         policy_options.refuse_two_policies(self.config, self.profile)
         policy_options.refuse_stdin_twice(*self.paths, self.config)
         if set(self.seeds) & set(self.held_out):

@@ -57,7 +57,7 @@ def tune(asked: TuneOptions) -> TuneOutcome:
     goal, bounds = read_goal(asked.minimise, asked.maximise), [read_bound(text) for text in asked.bounds]
     policy = _present_policy(asked)
     load = load_of(asked)
-    refuse_equal_seeds(load, asked.seeds)
+    refuse_equal_seeds(load, asked.held_out)
     settings = _settings(asked, policy, load)
     plan = TunePlan(settings, goal, bounds, asked.seeds, asked.trials, asked.batch, asked.search_seed)
     trying = Trying(load, policy, settings, TuneState(_path(asked.state), _question(asked, plan, policy, load)))
@@ -71,6 +71,7 @@ def tune(asked: TuneOptions) -> TuneOutcome:
 def _searched(asked: TuneOptions, tuner: Tuner, trying: "Trying", file: WrittenFile) -> TuneOutcome:
     name = asked.config or asked.profile or DEFAULT_PROFILE
     try:
+        _refuse_equal_results(trying.evaluate([{}], asked.held_out)[0])
         best = tuner.run()
         results = trying.evaluate([{}, best.values], asked.held_out) if best is not None else []
     except KeyboardInterrupt:
@@ -81,6 +82,12 @@ def _searched(asked: TuneOptions, tuner: Tuner, trying: "Trying", file: WrittenF
     found = Tuned(tuner, name, trying.count, best, results, _differences(results), trying.configuration(best))
     write_tuned(asked, found, file)
     return TuneOutcome(is_better=found.is_better)
+
+
+def _refuse_equal_results(results: Sequence[Result]) -> None:
+    """Refuse a load in which nothing is random: a difference in it is one sample, and has no interval."""
+    if len({json.dumps(result["metrics"], sort_keys=True) for result in results}) == 1:
+        raise ConfigError("every seed gives the same: nothing in this load is random; let it vary with --jitter 0.1")
 
 
 def _differences(results: Sequence[Sequence[Result]]) -> list[Any]:
@@ -131,7 +138,8 @@ def _first(setting: Setting) -> Any:  # a value of any form
 def _question(asked: TuneOptions, plan: TunePlan, policy: Policy, load: SimulationLoad) -> dict[str, Any]:
     """Return all that decides what is found, except where it runs."""
     return {
-        "version": __version__, "load": _digest(load), "goal": str(plan.goal), "bounds": list(map(str, plan.bounds)),
+        "version": __version__, "load": _digest(load), "jitter": asked.jitter,
+        "goal": str(plan.goal), "bounds": list(map(str, plan.bounds)),
         "configuration": in_full(policy), "settings": [setting.as_data() for setting in plan.settings],
         "seeds": list(plan.seeds), "held-out seeds": list(asked.held_out), "number of trials": plan.trials,
         "batch": plan.batch, "search seed": plan.seed,

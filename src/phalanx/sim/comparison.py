@@ -11,6 +11,7 @@ undone is done earlier, and gangs that block each other hold everything. What is
 and rolled back again and again holds much and does nothing. What whole gangs hold has one.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -30,6 +31,7 @@ SEEDS_NOTE = (
     "* better than every other profile: the 95 % interval of the differences, seed by seed, does not hold zero" + _LIKE_WITH_LIKE
 )
 INTERVAL_NOTE = "means over {count} seeds, ± half of the 95 % interval by Student's t"
+EQUAL_SEEDS_NOTE = "every seed gives the same: nothing in this load is random, so that intervals say nothing; try --jitter 0.1"
 UNFINISHED_NOTE = (
     "gangs that have not started count with their wait until the end, and those that have not ended with the least slowdown"
     " they can still come to"
@@ -104,6 +106,8 @@ def _notes(results: Sequence[Result], profiles: int, seeds: int) -> tuple[str, .
     found = [INTERVAL_NOTE.format(count=seeds)] if seeds > 1 else []
     if profiles > 1:
         found.append(SEEDS_NOTE if seeds > 1 else ONE_SEED_NOTE)
+    if seeds > 1 and len({json.dumps(result["metrics"], sort_keys=True) for result in results[:seeds]}) == 1:
+        found.append(EQUAL_SEEDS_NOTE)
     left_out = len(queues_of(results)) - MOST_QUEUES
     if left_out > 0:
         found.append(
