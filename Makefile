@@ -136,5 +136,5 @@ $(RUNTIME): pyproject.toml constraints.txt $(wildcard src/phalanx/__init__.py) |
 	@touch $@
 
 $(TOOLS): $(RUNTIME)
-	$(PIP) --no-build-isolation --editable '.[test,lint,docs]'
+	$(PIP) --no-build-isolation --editable '.[tune,test,lint,docs]'
 	@touch $@

@@ -77,6 +77,12 @@ NOT_RUN = {
     "phalanx run --config serving.yaml --scheduler-name serving --lease-name phalanx-serving "
     "--controllers -volcano-job": "needs a cluster",
     "phalanx run --lease-duration 6": "needs a cluster",
+    "phalanx simulate --workload generated:jobs=10000,nodes=1000,load=1.1 --until 7d --seeds 1..100 --compare volcano,kai,phalanx "
+    "--on dask://scheduler.example.com:8786": "needs a Dask cluster",
+    "pip install 'phalanx[tune]'": "is installed already",
+    "phalanx tune work.yaml --jitter 0.1 --minimise 'p90 wait' --subject-to 'fairness >= 0.95' --trials 400 --seeds 1..10 "
+    "--state search.json "
+    "--on dask://scheduler.example.com:8786": "needs a Dask cluster",
     "phalanx replay recording --snapshot cluster.yaml": "needs a recording with a difference",
     "phalanx schedule -f cluster.yaml --step": "needs a recording with a difference",
     "phalanx run --record /var/lib/phalanx/recording": "needs a cluster",

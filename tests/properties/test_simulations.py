@@ -99,7 +99,7 @@ def world_of(case: Case, profile: str) -> World:
 def outcome(case: Case, profile: str, until: float | None = 6 * HOURS) -> dict[str, Any]:
     world = world_of(case, profile)
     ending = play(world, until, lambda moment: moment)
-    return result(world, Run(profile, case.seed, ending.seconds, ending.is_quiet))
+    return result(world, Run(profile, case.seed, ending.seconds, ending.end.value, ending.is_quiet))
 
 
 profiles = st.sampled_from(GANG_PROFILES)

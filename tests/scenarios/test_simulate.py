@@ -115,7 +115,7 @@ def test_the_table_has_a_timeline_gangs_waits_and_figures(folder: Path) -> None:
     assert re.search(r"^6m\w+ +default/\w+ starts( again)?$", shown, re.MULTILINE)
     assert re.search(r"^GANG +QUEUE +TASKS +MIN +ARRIVES +STARTS +FINISHES +WAIT +RUN +EVICTED +WHY$", shown, re.MULTILINE)
     assert re.search(r"^queue default +2 ", shown, re.MULTILINE)
-    assert re.search(r"^restarted work +0\.\d+ nvidia.com/gpu hours$", shown, re.MULTILINE)
+    assert re.search(r"^lost work +0\.\d+ h$", shown, re.MULTILINE)
     assert shown.endswith("nothing more can happen\n")
 
 

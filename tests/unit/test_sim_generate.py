@@ -10,6 +10,7 @@ import pytest
 
 from phalanx.errors import ConfigError
 from phalanx.sim.generate import LIMITS, GeneratorSettings, generate, read_settings
+from phalanx.sim.named_workloads import LIMITS_BY_OPTION
 from phalanx.sim.traces import FORMATS
 from phalanx.sim.workload import HIGH, LOW, NORMAL, Workload
 
@@ -31,7 +32,7 @@ def test_settings_are_read_from_a_text() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("jobz=3", "generated: jobz: unknown setting; write one of: seed, jobs, nodes, gpus, days, load, queues, sweeps, rhythm"),
+        ("jobz=3", f"generated: jobz: unknown setting; write one of: {', '.join(LIMITS)}"),
         ("jobs=x", "generated: jobs: 'x' is not possible; write a whole number from 1 to 1000000"),
         ("jobs=0", "generated: jobs: '0' is not possible; write a whole number from 1 to 1000000"),
         ("nodes=1.5", "generated: nodes: '1.5' is not possible; write a whole number from 1 to 100000"),
@@ -100,6 +101,29 @@ def test_queues_differ_in_weight_and_few_gangs_have_a_high_priority(usual: Workl
     assert priorities[NORMAL] > priorities[LOW] > priorities[HIGH] > 0
 
 
+def test_with_a_heavier_tail_fewer_gangs_have_most_of_the_work() -> None:
+    def largest_part(tail: float) -> float:
+        work = sorted((gang.duration for gang in generate(7, jobs=2000, tail=tail).gangs), reverse=True)
+        return sum(work[:20]) / sum(work)
+
+    assert largest_part(0.5) < largest_part(1.9) < largest_part(3)
+
+
+def test_bursts_bring_half_of_the_gangs_within_minutes() -> None:
+    gangs = generate(7, jobs=2000, days=2, sweeps=0, bursts=0.5).gangs
+    slots = Counter(int(gang.submitted // 600) for gang in gangs)
+    assert 0.35 < sum(count for _, count in slots.most_common(8)) / 2000 < 0.6
+    even = Counter(int(gang.submitted // 600) for gang in generate(7, jobs=2000, days=2, sweeps=0).gangs)
+    assert sum(count for _, count in even.most_common(8)) / 2000 < 0.15
+
+
+def test_as_many_gangs_are_large_as_asked_for() -> None:
+    gangs = generate(7, jobs=4000, sweeps=0, large=0.25).gangs
+    assert 0.22 < sum(gang.tasks > 32 for gang in gangs) / 4000 < 0.28
+    with pytest.raises(ConfigError, match="no gang of more than 32 tasks fits into the cluster; give it more nodes"):
+        generate(7, jobs=10, nodes=4, large=0.25)
+
+
 def test_a_node_has_the_gpus_asked_for_and_tasks_no_more() -> None:
     workload = generate(2, jobs=200, nodes=3, gpus=2)
     assert {machine.offers["nvidia.com/gpu"] for machine in workload.machines} == {"2"}
@@ -111,5 +135,7 @@ def test_the_reference_lists_every_setting_with_its_usual_value_and_limits() -> 
     usual = {field.name: field.default for field in fields(GeneratorSettings)}
     for name, (least, most) in LIMITS.items():
         assert f"| `{name}` | {usual[name]} | {least} | {most} |" in page
-    assert page.count("\n| `") == len(LIMITS) + len(FORMATS)
+    assert page.count("\n| `") == len(LIMITS) + len(FORMATS) + len(LIMITS_BY_OPTION)
+    for option, (low, high) in LIMITS_BY_OPTION.items():
+        assert f"| `{option[:-1]}` | {low:g} | {high:g} |" in page
     assert all(f"\n| `{name}` |" in page for name in FORMATS)

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from phalanx.sim.metrics import METRICS, best_results
+from phalanx.sim.comparison import compared
+from phalanx.sim.metrics import METRICS
 from phalanx.sim.report import MODULES, joined_script, page
 from phalanx.sim.report_data import CURVE_POINTS, HEAT_COLUMNS, HEAT_ROWS, curve_mean, heat, node_means, pack, stuck_span
 from phalanx.sim.report_tables import comparison, evictions, nodes, queues, waits
@@ -132,8 +133,10 @@ def test_no_deadlock_is_said_too() -> None:
 # --- comparison ----------------------------------------------------------------------------------------------------------
 
 
-def best(path: str, *compared: Result) -> set[int]:
-    return best_results(next(metric for metric in METRICS if metric.path == path), compared)
+def best(path: str, *given: Result) -> set[int]:
+    metric = next(metric for metric in METRICS if ".".join(metric.path) == path)
+    line = next(line for line in compared({str(place): [item] for place, item in enumerate(given)}).lines if line.metric == metric)
+    return {place for place, value in enumerate(line.values) if value.is_best}
 
 
 def test_the_best_is_the_highest_or_the_lowest_as_the_figure_wants() -> None:
@@ -191,9 +194,9 @@ def test_a_deadlock_counts_against_a_result() -> None:
 
 
 def test_a_comparison_marks_the_best_in_words_too() -> None:
-    text = comparison([metrics(occupancy=0.5), metrics(occupancy=0.9)])
+    text = comparison(compared({"one": [metrics(occupancy=0.5)], "other": [metrics(occupancy=0.9)]}))
     assert '<td class="best">90.0% <span aria-hidden="true">★</span><span class="unseen">best</span></td>' in text
-    assert comparison([metrics()]) == ""
+    assert comparison(None) == ""
 
 
 # --- tables --------------------------------------------------------------------------------------------------------------
@@ -210,8 +213,8 @@ def test_waits_stand_by_queue_and_by_size() -> None:
         ["All", "2", "5 min 3 s"],
         ["Queue ops", "1", "10 min"],
         ["Queue research", "1", "5 s"],
-        ["Size 1", "1", "10 min"],
-        ["Size 4", "1", "5 s"],
+        ["Of 1 task", "1", "10 min"],
+        ["Of 4 tasks", "1", "5 s"],
     ]
     assert cells(waits(results.result([])))[1] == ["All", "0", "–", "–", "–", "–", "–"]
 
@@ -301,7 +304,7 @@ def test_a_gang_belongs_to_the_size_that_its_tasks_reach() -> None:
     result = results.result(gangs, metrics={"waitBySize": {name: {"count": 1} for name in ("1", "2-4", "5-8", "129+")}})
     packed = pack(result)
     sizes = {row[0]: packed["sizes"][row[packed["fields"].index("size")]] for row in packed["gangs"]}
-    assert sizes == {"a/1": "1", "a/2": "2-4", "a/4": "2-4", "a/5": "5-8", "a/200": "129+"}
+    assert sizes == {"a/1": "1 task", "a/2": "2-4 tasks", "a/4": "2-4 tasks", "a/5": "5-8 tasks", "a/200": "over 128 tasks"}
 
 
 def test_a_curve_has_no_more_points_than_can_be_seen() -> None:

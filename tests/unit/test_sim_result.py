@@ -27,16 +27,37 @@ def found(world: World, **run: Any) -> dict[str, Any]:
 def test_it_has_the_keys_that_others_read() -> None:
     answer = found(simulated())
     assert list(answer) == [
-        "profile", "seed", "start", "seconds", "resource", "gangs", "evictions", "timeouts", "deadlocks", "metrics",
+        "profile", "seed", "start", "seconds", "ending", "resource", "gangs", "evictions", "timeouts", "deadlocks", "metrics",
         "nodes", "queues",
     ]  # fmt: skip
     assert list(answer["metrics"]) == [
         "allocation", "occupancy", "fragmentation", "sessions", "gangs", "started", "finished", "waiting", "evictions",
-        "evictedGangs", "lostWork", "makespan", "wait", "waitByQueue", "waitBySize",
+        "evictedGangs", "goodput", "lostWork", "goodputPart", "lostPart", "makespan", "slowdown", "fairness", "belowDeserved",
+        "wait", "waitByQueue", "waitBySize",
     ]  # fmt: skip
     assert list(answer["metrics"]["wait"]) == ["count", "mean", "p50", "p90", "p99", "max"]
     assert (answer["profile"], answer["seed"], answer["start"]) == ("volcano", 7, "2026-01-01T00:00:00Z")
     assert json.loads(json.dumps(answer)) == answer
+
+
+def test_work_is_either_useful_or_lost() -> None:
+    world = worlds.world(nodes=2, gpus=1)
+    worlds.submit(world, worlds.gang("a", tasks=2, duration="60s", gpus=1))
+    world.plan(31, lambda: world.faults.fail("default", "a-0"))
+    worlds.run(world, 200)
+    metrics = found(world)["metrics"]
+    assert (metrics["lostWork"], metrics["goodput"]) == (pytest.approx(60.0, abs=2), 120.0)
+    assert metrics["goodputPart"] + metrics["lostPart"] == pytest.approx(metrics["occupancy"], abs=0.01)
+    assert metrics["goodputPart"] == pytest.approx(120 / 400)
+
+
+def test_a_gang_that_never_started_counts_with_the_slowdown_that_it_has_at_least() -> None:
+    world = worlds.world(nodes=1, gpus=1)
+    worlds.submit(world, worlds.gang("large", tasks=2, duration="60s", gpus=1))
+    worlds.run(world, 240)
+    answer = found(world)
+    assert answer["gangs"][0]["slowdown"] == pytest.approx((240 + 60) / 60)
+    assert answer["metrics"]["makespan"] == 240.0
 
 
 def test_gangs_have_their_times() -> None:
@@ -44,6 +65,7 @@ def test_gangs_have_their_times() -> None:
     assert first == {
         "name": "default/a", "queue": "default", "priority": 0, "tasks": 2, "minimum": 2, "amount": 2.0, "submitted": 0.0,
         "started": 1.0, "finished": 61.0, "evicted": 0, "wait": 1.0, "run": 60.0, "spans": [[1.0, 61.0]], "why": "",
+        "slowdown": 1.016667,
     }  # fmt: skip
     assert (second["started"], second["finished"], second["run"], second["spans"]) == (62.0, None, 38.0, [[62.0, None]])
 
@@ -53,8 +75,8 @@ def test_metrics_are_averages_over_time() -> None:
     assert metrics["allocation"] == pytest.approx(1.0)
     assert metrics["occupancy"] == pytest.approx(0.98)
     assert (metrics["gangs"], metrics["started"], metrics["finished"], metrics["waiting"]) == (2, 2, 1, 0)
-    assert metrics["makespan"] == 61.0
-    assert metrics["wait"] == metrics["waitByQueue"]["default"] == metrics["waitBySize"]["2-4"]
+    assert metrics["makespan"] == 100.0, "the second gang has not ended"
+    assert metrics["wait"] == metrics["waitByQueue"]["default"] == metrics["waitBySize"]["2-8"]
     assert (metrics["wait"]["mean"], metrics["wait"]["max"]) == (31.5, 62.0)
 
 

@@ -38,6 +38,7 @@ ENTRIES_BY_NAME = {
     "try": Entry("phalanx.cli.try_:command", "Decide about a job as if it were submitted now."),
     "eta": Entry("phalanx.cli.eta:command", "Estimate when waiting gangs start."),
     "simulate": Entry("phalanx.cli.simulate:command", "Simulate how gangs run on a cluster, in virtual time."),
+    "tune": Entry("phalanx.cli.tune:command", "Search settings of the scheduler by simulation."),
     "record": Entry("phalanx.cli.record:command", "Record what happens in a cluster, whoever schedules it."),
     "replay": Entry("phalanx.cli.replay:command", "Decide again what a recorded scheduler decided, and compare."),
     "shadow": Entry("phalanx.cli.shadow:command", "Show what a shadow beside other schedulers has seen."),

@@ -79,6 +79,16 @@ search_timeout = click.option(
 )  # fmt: skip
 
 
+def until_seconds(until: str | None) -> float | None:
+    """Return how long to simulate, if that was given."""
+    from phalanx.sim.settings import seconds_in
+
+    found = None if until is None else seconds_in(until)
+    if until is not None and not found:
+        raise click.UsageError(f"--until: {until!r} is not a duration; write for example 90s, 2h30m or 7d")
+    return found
+
+
 def refuse_two_policies(config: str | None, profile: str | None) -> None:
     """Refuse a configuration and a profile: each says who decides."""
     if config and profile:

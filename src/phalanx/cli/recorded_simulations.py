@@ -10,7 +10,8 @@ from typing import Any
 from phalanx.cli import output
 from phalanx.cli.embedded_objects import served_documents
 from phalanx.cli.progress import clear_progress, show_progress
-from phalanx.cli.simulate_run import PlaybackPace, SimulationInput, simulated, told, world_of
+from phalanx.cli.simulate_run import PlaybackPace, simulated, told, world_of
+from phalanx.cli.simulation_load import SimulationInput
 from phalanx.cli.yaml_text import yaml_text
 from phalanx.errors import RecordingError
 from phalanx.recording.entries import AnyEntry, Moment

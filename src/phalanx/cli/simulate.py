@@ -2,19 +2,24 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from phalanx.cli import policy_options
+from phalanx.cli import parallel_options, policy_options
 from phalanx.cli.policy_options import PATH
 from phalanx.cli.record_options import RecordOptions, record_options
+from phalanx.cli.seeds import Seeds
 from phalanx.cli.trace_options import GANG_HELP, LEVELS, VERBOSITY_HELP, refuse_gangs_without_trace
+
+if TYPE_CHECKING:
+    from phalanx.cli.simulate_run import SimulationOutcome
+    from phalanx.cli.simulate_seeds import SeedsOutcome
 
 EXAMPLES = """\b
 Examples:
   phalanx simulate examples/deadlock --compare default-scheduler,phalanx
-  phalanx simulate --workload generated:jobs=200,nodes=20 --seed 7 --report report.html
+  phalanx simulate --workload generated:jobs=200,nodes=20 --until 7d --seeds 1..20 --compare volcano,phalanx
 
 \b
 Exit status:
@@ -37,11 +42,19 @@ SOLO_PROFILE = "default-scheduler"
 @click.option("--workload", metavar="WORK", help="Generated work, as generated:jobs=1000,nodes=100, or a trace, as philly:PATH.")
 @click.option("--until", metavar="DURATION", help="How long to simulate, such as 2h; by default until nothing more can happen.")
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of the random numbers; 0 by default.")
+@click.option("--seeds", type=Seeds(), metavar="A..B", help="Simulate with each of these seeds, and show means with intervals.")
+@parallel_options.jitter
+@parallel_options.processes
+@parallel_options.on
 @policy_options.config
 @policy_options.profile
 @policy_options.gates
 @policy_options.scheduler_names
-@click.option("--compare", metavar="NAME,NAME...", help="Run the simulation with several profiles and compare the results.")
+@click.option(
+    "--compare",
+    metavar="NAME,NAME...",
+    help="Run the simulation with several profiles or configuration files and compare the results.",
+)
 @click.option(
     "--speed",
     default="max",
@@ -63,15 +76,23 @@ def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click rea
     Reads manifests as 'phalanx schedule' does. A scenario in the same directory says when gangs arrive, how long they run, and
     which nodes and requests fail. The scheduler is the one of 'phalanx schedule'. The same input gives the same output.
     """
-    from phalanx.cli.simulate_run import simulate
-
     asked = SimulateOptions(**options)
     asked.refuse_clashes()
-    outcome = simulate(asked)
+    outcome = _simulated(asked)
     if outcome.is_interrupted:
         ctx.exit(INTERRUPTED)
     if outcome.complaints:
         ctx.exit(NOT_AS_EXPECTED)
+
+
+def _simulated(asked: "SimulateOptions") -> "SimulationOutcome | SeedsOutcome":
+    if asked.seeds is not None:
+        from phalanx.cli.simulate_seeds import simulate_seeds
+
+        return simulate_seeds(asked)
+    from phalanx.cli.simulate_run import simulate
+
+    return simulate(asked)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +104,10 @@ class SimulateOptions(RecordOptions):
     workload: str | None
     until: str | None
     seed: int | None
+    seeds: range | None
+    jitter: float
+    processes: int
+    on: str | None
     config: str | None
     profile: str | None
     gates: tuple[str, ...]
@@ -106,12 +131,27 @@ class SimulateOptions(RecordOptions):
             raise click.UsageError("--record and --compare exclude each other: a recording holds one simulation")
         if self.record and self.profile == SOLO_PROFILE:
             raise click.UsageError(f"--record: {SOLO_PROFILE} schedules no gangs, and only sessions of gangs are recorded")
+        self._refuse_one_only_options()
+        parallel_options.refuse_jitter_of_work(self.jitter, self.workload)
         refuse_gangs_without_trace(self.gangs, is_traced=self.verbosity is not None)
         policy_options.refuse_stdin_twice(*self.paths, self.config)
         if self.report and not Path(self.report).absolute().parent.is_dir():
             raise click.UsageError(f"--report: there is no folder {str(Path(self.report).parent)!r}; make it first")
         if self.factor is not None and self.factor <= 0:
             raise click.UsageError("--speed: time does not stand still; write for example 1x, 10x or max")
+
+    def _refuse_one_only_options(self) -> None:
+        """Refuse what goes with one simulation only, or with several only."""
+        if self.seeds is None:
+            if self.on:
+                raise click.UsageError("--on: one simulation runs on this machine; several go with --seeds 1..20")
+            return
+        single = {
+            "--seed": self.seed is not None, "--record": bool(self.record), "-v": self.verbosity is not None,
+            "--speed": self.factor is not None,
+        }  # fmt: skip
+        for option in (name for name, is_given in single.items() if is_given):
+            raise click.UsageError(f"{option} goes with one simulation, and --seeds asks for several; leave out one of them")
 
     @property
     def factor(self) -> float | None:
@@ -126,9 +166,4 @@ class SimulateOptions(RecordOptions):
     @property
     def seconds(self) -> float | None:
         """How long to simulate, if that was given."""
-        from phalanx.sim.settings import seconds_in
-
-        found = None if self.until is None else seconds_in(self.until)
-        if self.until is not None and not found:
-            raise click.UsageError(f"--until: {self.until!r} is not a duration; write for example 90s, 2h30m or 7d")
-        return found
+        return policy_options.until_seconds(self.until)

@@ -8,8 +8,10 @@ from phalanx.cli.output import Terminal, columns, with_sentence, write_lines
 from phalanx.cli.streams import visible
 from phalanx.explain.reason_text import counted
 from phalanx.model.listing import listed
-from phalanx.sim.metrics import DIGITS, METRICS, STAR_NOTE, Metric, best_results, percent_text, short_time
+from phalanx.sim.comparison import ComparedMetric, Comparison
+from phalanx.sim.metrics import METRICS, Metric, short_time
 from phalanx.sim.playback import End, Ending
+from phalanx.sim.size_classes import size_words
 
 MOST_EVENTS, MOST_GANGS, MOST_NAMED = 40, 40, 3
 """A table shows so many, and a sentence names so many; more are counted."""
@@ -75,7 +77,7 @@ def _lines(shown: ShownSimulation, screen: Terminal) -> Iterator[str]:
         return
     yield from ("TIMELINE", *_timeline(shown), "", *_gangs(found["gangs"], screen))
     yield from ("", "WAITS", *aligned(_waits(found["metrics"])))
-    yield from ("", "METRICS", *aligned([(name, text) for name, text in _figures(found).items()], numbers=False))
+    yield from ("", "METRICS", *aligned([(metric.label, metric.text(found)) for metric in _shown_apart()], numbers=False))
     if found["deadlocks"]:
         yield from ("", "DEADLOCKS", *(_deadlock(item, found["resource"]) for item in found["deadlocks"]))
     yield from ("", ending_text(shown), *never_started(found))
@@ -154,7 +156,7 @@ def _waits(metrics: Mapping[str, Any]) -> list[tuple[str, ...]]:
     header = ("OF", "GANGS", "MEAN", "P50", "P90", "P99", "MAX")
     groups = {"all": metrics["wait"]}
     groups |= {f"queue {name}": waits for name, waits in metrics["waitByQueue"].items()}
-    groups |= {f"{name} task{'' if name == '1' else 's'}": waits for name, waits in metrics["waitBySize"].items()}
+    groups |= {size_words(name): waits for name, waits in metrics["waitBySize"].items()}
     return [header, *((name, *_wait_cells(waits)) for name, waits in groups.items())]
 
 
@@ -162,16 +164,9 @@ def _wait_cells(waits: Mapping[str, float]) -> tuple[str, ...]:
     return str(waits["count"]), *(short_time(waits[name]) for name in ("mean", "p50", "p90", "p99", "max"))
 
 
-def _figures(found: Mapping[str, Any]) -> dict[str, str]:
-    metrics, resource = found["metrics"], found["resource"]
-    return {
-        f"{resource} held": percent_text(metrics["allocation"]), "held by whole gangs": percent_text(metrics["occupancy"]),
-        "free but on partly used nodes": percent_text(metrics["fragmentation"]),
-        "gangs": f"{metrics['gangs']}: {metrics['finished']} finished, {metrics['waiting']} waiting",
-        "pods evicted": f"{metrics['evictions']}, of {counted(metrics['evictedGangs'], 'gang')}",
-        "restarted work": f"{metrics['lostWork'] / 3600:.{DIGITS}g} {resource} hours",
-        "first arrival to last end": short_time(metrics["makespan"]), "sessions": str(metrics["sessions"]),
-    }  # fmt: skip
+def _shown_apart() -> Iterator[Metric]:
+    """Yield the metrics that are not in the table of waits."""
+    return (metric for metric in METRICS if metric.path[0] not in ("wait", "waitBySize"))
 
 
 def _deadlock(item: Mapping[str, Any], resource: str) -> str:
@@ -188,23 +183,25 @@ def _deadlock(item: Mapping[str, Any], resource: str) -> str:
 # --- several side by side ------------------------------------------------------------------------------------------------
 
 
-def write_comparison(shown: Sequence[ShownSimulation], missing: Sequence[str]) -> None:
+def write_comparison(found: Comparison, shown: Sequence[ShownSimulation]) -> None:
     """Write one column per profile, with a star at the best of each line, and what each profile left undone."""
-    write_lines([*_comparison(shown), *missing_text(missing)])
+    write_lines([*comparison_lines(found), *_undone(shown)])
 
 
-def _comparison(shown: Sequence[ShownSimulation]) -> Iterator[str]:
-    results = [item.result for item in shown]
-    rows = [("", *(str(result["profile"]) for result in results)), *(_compared(metric, results) for metric in METRICS)]
+def comparison_lines(found: Comparison) -> Iterator[str]:
+    """Write one column per profile, with a star at the best of each line, and what that means."""
+    rows = [("", *(f"{profile}  " for profile in found.profiles)), *map(_compared, found.lines)]
     yield from aligned(rows)
-    yield from ("", STAR_NOTE, "gangs that have not started count with their wait until the end")
+    yield from ("", *found.notes)
+
+
+def _compared(line: ComparedMetric) -> tuple[str, ...]:
+    return line.metric.label, *(f"{value.text} {'*' if value.is_best else ' '}" for value in line.values)
+
+
+def _undone(shown: Sequence[ShownSimulation]) -> Iterator[str]:
     for item in shown:
         yield ending_text(item)
         for deadlock in item.result["deadlocks"]:
             yield f"{item.result['profile']}: deadlock {_deadlock(deadlock, item.result['resource'])}"
         yield from never_started(item.result)
-
-
-def _compared(metric: Metric, results: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    best = best_results(metric, results)
-    return metric.label, *(f"{metric.text(result)} {'*' if place in best else ' '}" for place, result in enumerate(results))

@@ -5,7 +5,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,33 +15,29 @@ from typing import Any
 import click
 
 from phalanx.cli import output
-from phalanx.cli.embedded_objects import served_objects
 from phalanx.cli.progress import clear_progress, show_progress
 from phalanx.cli.record_options import Subject, config_typed, recorded
 from phalanx.cli.simulate import SOLO_PROFILE, SimulateOptions
 from phalanx.cli.simulate_output import ShownSimulation, ending_text, missing_text, never_started, write_comparison, write_one
 from phalanx.cli.simulate_trace import SimulationTrace
+from phalanx.cli.simulation_load import SimulationInput, load_of
 from phalanx.cli.streams import escaped
 from phalanx.cli.trace_options import LEVELS
-from phalanx.config.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile, with_gates
-from phalanx.config.schedulers import our_schedulers
+from phalanx.config.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile, profile_names, with_gates
 from phalanx.controllers.builtin import standard_controllers
-from phalanx.dialects.documents import parse_text
 from phalanx.errors import ConfigError, PhalanxError, SimulationFault
 from phalanx.live.catalogue import connected
 from phalanx.session.cycle import Profile
 from phalanx.session.policy import Policy
+from phalanx.sim.comparison import Comparison, compared
 from phalanx.sim.metrics import short_time
-from phalanx.sim.named_workloads import read_workload
 from phalanx.sim.playback import play
 from phalanx.sim.result import Run, result
-from phalanx.sim.scenario import Scenario, find_scenarios
 from phalanx.sim.settings import Settings
-from phalanx.sim.setup import Cast, cast, set_stage, set_workload
+from phalanx.sim.setup import set_stage, set_workload
 from phalanx.sim.sshkeys import pair_for
-from phalanx.sim.workload import Workload
 from phalanx.sim.world import World
-from phalanx.store.input_files import STDIN, files_of, policy_of_file, read_bytes
+from phalanx.store.input_files import policy_of_file
 
 FOR_WEEKS: dict[str, Any] = {"removes_finished": True, "settling": 60.0, "parks_up_to": 1800.0, "heartbeat": 600.0}
 """Settings with which weeks of work are simulated: sessions that most likely find nothing to do are rarer."""
@@ -50,18 +46,6 @@ GARBAGE = (100_000, 20, 50)
 COUNTED_EVERY_SECONDS = 600.0
 """How often queues are counted in them."""
 SLICE_SECONDS, BETWEEN_LINES_SECONDS = 0.05, 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class SimulationInput:
-    """What is simulated, the same for every policy."""
-
-    parts: Cast
-    scenario: Scenario
-    workload: Workload | None
-    seed: int
-    until: float | None
-    schedulers: frozenset[str]
 
 
 @dataclass(slots=True)
@@ -78,7 +62,8 @@ class SimulationOutcome:
 def simulate(asked: SimulateOptions) -> SimulationOutcome:
     """Simulate under every policy that was asked for, and write what came out."""
     gc.set_threshold(*GARBAGE)
-    given, policies = _input(asked), list(_policies(asked))
+    load, policies = load_of(asked), list(asked_policies(asked))
+    given = load.input(load.given.seed)
     outcome, pace = SimulationOutcome(), PlaybackPace(asked.factor, shows=asked.verbosity is None)
     with pace.listening():
         for name, policy in policies:
@@ -105,78 +90,53 @@ def _recorded(asked: SimulateOptions, world: World) -> AbstractContextManager[ob
 
 def _write(asked: SimulateOptions, outcome: SimulationOutcome) -> None:
     results = [shown.result for shown in outcome.shown]
+    found = _compared(outcome) if asked.compare else None
     if asked.report:
-        _write_report(asked.report, results)
+        write_report(asked.report, results, found)
     if asked.form != "table":
         for shown in outcome.shown:
             for text in (ending_text(shown), *never_started(shown.result)):
                 output.note(text)
         for text in missing_text(outcome.missing):
             output.note(text)
-        output.write_data({"results": results} if asked.compare else results[0], asked.form)
-    elif asked.compare:
-        write_comparison(outcome.shown, outcome.missing)
+        output.write_data({"results": results, "comparison": found.as_data()} if found else results[0], asked.form)
+    elif found:
+        write_comparison(found, outcome.shown)
     else:
         write_one(outcome.shown[0], output.Terminal.of_stdout())
     for text in outcome.complaints:
         output.complain(f"not as expected: {text}")
 
 
-def _write_report(path: str, results: list[Mapping[str, Any]]) -> None:
+def _compared(outcome: SimulationOutcome) -> Comparison:
+    """Compare what was simulated, and say what is missing."""
+    found = compared({str(shown.result["profile"]): [shown.result] for shown in outcome.shown})
+    return replace(found, notes=(*found.notes, *missing_text(outcome.missing)))
+
+
+def write_report(path: str, results: Sequence[Mapping[str, Any]], found: Comparison | None) -> None:
+    """Write the page of some results."""
     from phalanx.sim.report import page
 
     try:
-        Path(path).write_text(escaped(page([dict(result) for result in results])), encoding="utf-8")
+        Path(path).write_text(escaped(page([dict(result) for result in results], found)), encoding="utf-8")
     except OSError as problem:
         raise ConfigError(f"--report: {path}: cannot be written: {problem.strerror}") from problem
     output.note(f"the report is in {path}")
 
 
-# --- input ---------------------------------------------------------------------------------------------------------------
+# --- who decides ---------------------------------------------------------------------------------------------------------
 
 
-def _input(asked: SimulateOptions) -> SimulationInput:
-    scenario = _scenario(asked)
-    seed = asked.seed if asked.seed is not None else scenario.seed or 0
-    workload = None
-    if asked.workload:
-        trace = read_workload(asked.workload, seed)
-        workload = trace.workload
-        for text in trace.texts():
-            output.note(text)
-    until = scenario.until if asked.until is None else asked.seconds
-    served = served_objects(asked.paths)
-    if asked.names:
-        scenario = replace(scenario, controllers=replace(scenario.controllers, schedulers=frozenset(asked.names)))
-    ours = our_schedulers(asked.names) | scenario.controllers.schedulers
-    return SimulationInput(cast(served.documents, served.cluster), scenario, workload, seed, until, ours)
-
-
-def _scenario(asked: SimulateOptions) -> Scenario:
-    """Return the scenario of its own file, or the one in the paths; an empty one if there is none."""
-    if asked.scenario:
-        text = read_bytes(asked.scenario)
-        parse_text(text, asked.scenario)
-        found = [(asked.scenario, item) for item in find_scenarios(text, asked.scenario)]
-        if not found:
-            raise ConfigError(
-                f"{asked.scenario}: no scenario in it; begin it with 'apiVersion: phalanx.dev/v1alpha1' and 'kind: Scenario'"
-            )
-    else:
-        files = [file for path in asked.paths if path != STDIN for file in files_of(path)]
-        found = [(file, item) for file in files for item in find_scenarios(read_bytes(file), file)]
-    if len(found) > 1:
-        raise ConfigError(f"{len(found)} scenarios, in {', '.join(dict.fromkeys(file for file, _ in found))}; keep one of them")
-    return found[0][1] if found else Scenario()
-
-
-def _policies(asked: SimulateOptions) -> Iterator[tuple[str, Policy]]:
+def asked_policies(asked: SimulateOptions) -> Iterator[tuple[str, Policy]]:
+    """Yield who decides, each with its name: profiles, or configuration files."""
     if asked.config:
         yield asked.config, with_gates(policy_of_file(asked.config), asked.gates)
         return
     names = (asked.compare or asked.profile or DEFAULT_PROFILE).split(",")
     for name in dict.fromkeys(name.strip() for name in names):
-        yield name, with_gates(policy_of_profile(name), asked.gates)
+        is_file = asked.compare is not None and name not in profile_names() and Path(name).is_file()
+        yield name, with_gates(policy_of_file(name) if is_file else policy_of_profile(name), asked.gates)
 
 
 # --- one simulation ------------------------------------------------------------------------------------------------------
@@ -188,7 +148,7 @@ def simulated(given: SimulationInput, name: str, world: World, pace: "PlaybackPa
     pace.finish()
     for text in dict.fromkeys(world.problems):
         output.note(f"{name}: {text}")
-    run = Run(name, given.seed, ending.seconds, ending.is_quiet)
+    run = Run(name, given.seed, ending.seconds, ending.end.value, ending.is_quiet)
     return ShownSimulation(result(world, run), tuple(world.recorder.node_events), ending)
 
 

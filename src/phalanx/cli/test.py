@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from phalanx.cli.progress import clear_progress, show_progress
+from phalanx.cli.seeds import seeds_of
 
 if TYPE_CHECKING:
     from phalanx.testing.storm.plan import Plan
@@ -43,8 +44,6 @@ class StormOptions:
 
     def numbers(self) -> range:
         """Return the seeds."""
-        from phalanx.testing.storm.campaign import seeds_of
-
         try:
             return seeds_of(self.seeds)
         except ValueError as problem:

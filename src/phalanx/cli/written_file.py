@@ -6,12 +6,16 @@ from pathlib import Path
 
 from phalanx.errors import ConfigError
 
-WRITER = "# written by 'phalanx replay "
+REPLAY = "replay"
 
 
-def first_line(option: str) -> str:
+def first_line(option: str, command: str = REPLAY) -> str:
     """Return what a file begins with; one that begins so may be overwritten, since it can be written again."""
-    return f"{WRITER}{option}'"
+    return f"{_writer(command)}{option}'"
+
+
+def _writer(command: str) -> str:
+    return f"# written by 'phalanx {command} "
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,7 @@ class WrittenFile:
 
     option: str
     path: Path
+    command: str = REPLAY
 
     def refuse(self) -> None:
         """Refuse a path where nothing can be written, or something is that only its owner can make again."""
@@ -27,9 +32,9 @@ class WrittenFile:
         if not path.absolute().parent.is_dir():
             raise ConfigError(f"{self.option}: there is no folder {str(path.parent)!r}; make it first")
         try:
-            if path.exists() and path.stat().st_size and not path.read_bytes().startswith(WRITER.encode()):
+            if path.exists() and path.stat().st_size and not path.read_bytes().startswith(_writer(self.command).encode()):
                 raise ConfigError(
-                    f"{self.option}: {path} exists, and was not written by 'phalanx replay'; remove it, or name another file"
+                    f"{self.option}: {path} exists, and 'phalanx {self.command}' did not write it; remove it, or name another file"
                 )
         except OSError as problem:
             raise ConfigError(f"{self.option}: {path}: cannot be read: {problem.strerror}") from problem

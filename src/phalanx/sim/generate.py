@@ -7,6 +7,7 @@
 - Durations are log-normal, a median of half an hour with a long tail, cut below at a minute and above at five days. Then all of
   them are stretched or shrunk by one factor, so that the GPU seconds of all gangs are `load` times what the GPUs of the
   cluster could give in `days`: the shape stays, the load is as asked.
+- On request, some gangs come in bursts, more of them are large, or the tail of the durations is heavier.
 - Queues have weights from 1 to 4; the earlier ones get more gangs, whatever their weight. One gang in twelve has a high
   priority, a third a low one.
 
@@ -16,7 +17,7 @@ Equal settings give equal work, to the last byte.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from itertools import accumulate
-from math import cos, log, pi
+from math import ceil, cos, log, pi
 from random import Random
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -37,6 +38,11 @@ CHANCE_BY_TASKS = {1: 700, 2: 100, 4: 70, 8: 55, 16: 35, 32: 20, 64: 11, 128: 5,
 CHANCE_BY_GPUS = {1: 55, 2: 15, 4: 15, 8: 15}
 """Of the task of a gang that has one only."""
 CHANCE_BY_GPUS_OF_MANY = {1: 10, 2: 8, 4: 12, 8: 70}
+LARGEST_USUAL = 32
+"""A gang of more tasks is large."""
+LARGE = sum(chance for tasks, chance in CHANCE_BY_TASKS.items() if tasks > LARGEST_USUAL) / sum(CHANCE_BY_TASKS.values())
+BURST_EVERY, BURST_SECONDS = DAY / 2, 300.0
+"""There is a burst in each of these spans, and its submissions are on average so long after its beginning."""
 CPU_MILLI, MEMORY_MIB = 12_000, 96 * MIB_PER_GIB
 """What a task asks for with each GPU; nodes have a third more."""
 FINEST = 0.001
@@ -46,6 +52,7 @@ PLACE = "generated"
 LIMITS: Mapping[str, tuple[float, float]] = {
     "seed": (0, 2**63 - 1), "jobs": (1, 1_000_000), "nodes": (1, 100_000), "gpus": (1, 64), "days": (0.01, 366),
     "load": (0.01, 10), "queues": (1, 1000), "sweeps": (0, 1), "rhythm": (0, 1),
+    "tail": (0, 4), "bursts": (0, 1), "large": (0, 0.9),
 }  # fmt: skip
 
 
@@ -72,6 +79,12 @@ class GeneratorSettings:
     """The part of the gangs that come many at once: small, alike, from one queue."""
     rhythm: float = 0.6
     """How much more than on average is submitted in the afternoon, and less at night; 0 is the same all day."""
+    tail: float = SIGMA
+    """The sigma of the log-normal durations; with more, fewer gangs have most of the work."""
+    bursts: float = 0.0
+    """The part of all submissions, gangs or sweeps, that come in bursts: one at some time of each half day, within some minutes."""
+    large: float = LARGE
+    """The part of the gangs outside of sweeps that have more than 32 tasks, of the sizes that fit into the cluster."""
 
 
 _WHOLE = frozenset(field.name for field in fields(GeneratorSettings) if field.type is int)
@@ -167,6 +180,8 @@ class _Chance:
         self._sweep_sizes = [(tasks, gpus) for tasks, gpus in SWEEP_SIZES if gpus <= wanted.gpus]
         self._queues = _Lot({name: 1 / place for place, name in enumerate(_weight_by_queue(wanted), start=1)})
         self._priorities = _Lot(CHANCE_BY_PRIORITY)
+        spans = ceil(wanted.days * DAY / BURST_EVERY) if wanted.bursts else 0
+        self._bursts = [(number + self._random.random()) * BURST_EVERY for number in range(spans)]
 
     def draws(self) -> Iterator[_Draw]:
         """Yield as many gangs as are wanted."""
@@ -192,13 +207,16 @@ class _Chance:
     def _moment(self) -> float:
         """Return when something is submitted: any time is tried, and taken the more often the busier it is."""
         span, rhythm = self._wanted.days * DAY, self._wanted.rhythm
+        if self._bursts and self._random.random() < self._wanted.bursts:
+            return round(min(self._random.choice(self._bursts) + self._random.expovariate(1 / BURST_SECONDS), span), 3)
         while True:
             moment = self._random.random() * span
             if self._random.random() * (1 + rhythm) <= 1 + rhythm * cos(2 * pi * (moment - BUSIEST) / DAY):
                 return round(moment, 3)
 
     def _duration(self) -> float:
-        return min(max(self._random.lognormvariate(log(MEDIAN), SIGMA), SHORTEST), LONGEST)
+        longest: float = MEDIAN * (LONGEST / MEDIAN) ** (self._wanted.tail / SIGMA)  # a heavier tail is cut where it is as thin
+        return min(max(self._random.lognormvariate(log(MEDIAN), self._wanted.tail), SHORTEST), max(longest, SHORTEST))
 
 
 class _Lot(Generic[Item]):
@@ -226,4 +244,14 @@ def _chance_by_size(wanted: GeneratorSettings) -> dict[tuple[int, int], float]:
         by_gpus = CHANCE_BY_GPUS if tasks == 1 else CHANCE_BY_GPUS_OF_MANY
         fitting = {gpus: share for gpus, share in by_gpus.items() if tasks <= wanted.nodes * (wanted.gpus // gpus)}
         found |= {(tasks, gpus): chance * share / sum(fitting.values()) for gpus, share in fitting.items()}
-    return found
+    return found if wanted.large == LARGE else _with_large(found, wanted.large)
+
+
+def _with_large(chance_by_size: Mapping[tuple[int, int], float], part: float) -> dict[tuple[int, int], float]:
+    """Return the chances with another part of large gangs."""
+    of_large = sum(chance for (tasks, _), chance in chance_by_size.items() if tasks > LARGEST_USUAL)
+    if not of_large:
+        raise ConfigError(f"{PLACE}: large: no gang of more than {LARGEST_USUAL} tasks fits into the cluster; give it more nodes")
+    others = sum(chance_by_size.values()) - of_large
+    factor = part / (1 - part) * others / of_large
+    return {size: chance * (factor if size[0] > LARGEST_USUAL else 1) for size, chance in chance_by_size.items()}

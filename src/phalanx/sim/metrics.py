@@ -1,23 +1,23 @@
-"""The metrics of a simulation, and which of several results is best in each: the same for tables and for the page.
+"""The metrics of a simulation: their names, how they are written, and which way is better. The same for tables, pages and goals."""
 
-A star says that a profile is better, so it compares like with like. How many gangs started, finished, wait or are in a deadlock can
-always be compared. Everything else only between results in which the same gangs started and finished, as many as in any, and none
-is in a deadlock: who leaves two gangs undone is done earlier, and gangs that block each other hold everything. What is held has no
-star at all: a gang that is bound and rolled back again and again holds much and does nothing. What whole gangs hold has one.
-"""
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from phalanx.sim.size_classes import SIZE_CLASSES, size_words
 
 Result = Mapping[str, Any]  # plain data, as it is written to JSON
 NOTHING = "-"
 DIGITS = 4
 SECONDS_PER_HOUR = 3600
-STAR_NOTE = (
-    "* the best of its line; apart from the counts of gangs and deadlocks, only profiles are compared that started and finished"
-    " the same gangs, without a deadlock"
-)
+WAITS = {"mean": "mean", "p50": "p50", "p90": "p90", "p99": "p99", "max": "longest"}
+"""The words for the numbers of a distribution."""
+PARTS_OF_CLASSES = ("p50", "p90", "p99")
+"""Those that are shown for each class of size and each queue."""
+MOST_QUEUES = 8
+"""The waits of so many queues are shown, those with the most gangs."""
+
+Form = Literal["count", "time", "part", "work", "number"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,84 +25,45 @@ class Metric:
     """One number about a result."""
 
     label: str
-    path: str
-    """Its path in the metrics."""
+    path: tuple[str, ...]
+    """Where it is in the metrics."""
     better: Literal["more", "less"] | None = None
-    form: Literal["count", "time", "part", "work"] = "count"
+    form: Form = "count"
     counts_gangs: bool = False
     """It can always be compared."""
 
     def value(self, result: Result) -> float | None:
         """Return the number; None where there is none."""
-        if self.path == "deadlocks":
+        if self.path == ("deadlocks",):
             return len(result["deadlocks"])
         found: Any = result["metrics"]
-        if self.path.startswith("wait.") and not found["wait"]["count"]:
-            return None
-        for name in self.path.split("."):
+        for name in self.path:
+            if isinstance(found, Mapping) and found.get("count") == 0:
+                return None
             found = found.get(name) if found else None
         return None if found is None else float(found)
 
     def text(self, result: Result) -> str:
-        """Write the number as a person would."""
-        value = self.value(result)
+        """Write the number of a result as a person would."""
+        return self.written(self.value(result))
+
+    def written(self, value: float | None) -> str:
+        """Write a number as a person would; a dash for none."""
         if value is None:
             return NOTHING
-        if self.form == "time":
-            return short_time(value)
-        if self.form == "part":
-            return percent_text(value)
-        return f"{value / SECONDS_PER_HOUR:.{DIGITS}g} h" if self.form == "work" else f"{value:g}"
+        return _WRITTEN[self.form](value)
 
-
-METRICS = (
-    Metric("gangs", "gangs"),
-    Metric("gangs started", "started", "more", counts_gangs=True),
-    Metric("gangs finished", "finished", "more", counts_gangs=True),
-    Metric("gangs waiting", "waiting", "less", counts_gangs=True),
-    Metric("deadlocks", "deadlocks", "less", counts_gangs=True),
-    *(Metric(f"wait, {name}", f"wait.{name}", "less", "time") for name in ("mean", "p50", "p90", "p99", "max")),
-    Metric("held", "allocation", form="part"),
-    Metric("held by whole gangs", "occupancy", "more", "part"),
-    Metric("free but on partly used nodes", "fragmentation", "less", "part"),
-    Metric("pods evicted", "evictions", "less"),
-    Metric("gangs evicted", "evictedGangs", "less"),
-    Metric("restarted work", "lostWork", "less", "work"),
-    Metric("first arrival to last end", "makespan", "less", "time"),
-    Metric("sessions", "sessions"),
-)
-
-
-def best_results(metric: Metric, results: Sequence[Result]) -> set[int]:
-    """Return which results are best in a metric; none where all are equal, nothing is better, or they cannot be compared."""
-    compared = range(len(results)) if metric.counts_gangs else comparable(results)
-    values = {place: value for place in compared if (value := metric.value(results[place])) is not None}
-    if metric.better is None or len(set(values.values())) < 2:
-        return set()
-    best = (max if metric.better == "more" else min)(values.values())
-    return {place for place, value in values.items() if value == best}
-
-
-def comparable(results: Sequence[Result]) -> list[int]:
-    """Return the results in which the same gangs started and finished, as many as in any, and none is in a deadlock."""
-    fates = [_fate(result) for result in results]
-    most = max(((len(finished), len(started)) for started, finished in fates), default=(0, 0))
-    leading = [place for place, (started, finished) in enumerate(fates) if (len(finished), len(started)) == most]
-    is_same = len({fates[place] for place in leading}) == 1
-    return [place for place in leading if is_same and not results[place]["deadlocks"]]
-
-
-def _fate(result: Result) -> tuple[frozenset[str], frozenset[str]]:
-    started, finished = (
-        frozenset(gang["name"] for gang in result["gangs"] if gang[moment] is not None) for moment in ("started", "finished")
-    )
-    return started, finished
+    def is_better(self, one: float, other: float) -> bool:
+        """Tell whether one number is better than another."""
+        return one > other if self.better == "more" else one < other
 
 
 def short_time(seconds: float | None) -> str:
     """Write seconds as a person would: ``12.5s``, ``1h02m``, ``3d04h``; a dash for none."""
     if seconds is None:
         return NOTHING
+    if seconds < 0:
+        return f"-{short_time(-seconds)}"
     if round(seconds, 1) < 60:
         return f"{round(seconds, 1):g}s"
     whole = round(seconds)
@@ -116,3 +77,66 @@ def short_time(seconds: float | None) -> str:
 def percent_text(part: float) -> str:
     """Write a part as a percentage."""
     return f"{part:.1%}"
+
+
+_WRITTEN: Mapping[Form, Callable[[float], str]] = {
+    "count": lambda value: f"{value:.{DIGITS}g}" if value % 1 else f"{value:.0f}",
+    "time": short_time,
+    "part": percent_text,
+    "work": lambda value: f"{value / SECONDS_PER_HOUR:.{DIGITS}g} h",
+    "number": lambda value: f"{value:.3f}",
+}
+
+
+# --- all of them ---------------------------------------------------------------------------------------------------------
+
+
+def _waits(words: str, *path: str, parts: Sequence[str] = tuple(WAITS)) -> Iterator[Metric]:
+    for part in parts:
+        yield Metric(f"{WAITS[part]} wait{words}", (*path, part), "less", "time")
+
+
+METRICS = (
+    Metric("gangs", ("gangs",)),
+    Metric("gangs started", ("started",), "more", counts_gangs=True),
+    Metric("gangs finished", ("finished",), "more", counts_gangs=True),
+    Metric("gangs waiting", ("waiting",), "less", counts_gangs=True),
+    Metric("deadlocks", ("deadlocks",), "less", counts_gangs=True),
+    Metric("goodput", ("goodput",), "more", "work"),
+    Metric("goodput of capacity", ("goodputPart",), "more", "part"),
+    Metric("lost work", ("lostWork",), "less", "work"),
+    Metric("lost work of capacity", ("lostPart",), "less", "part"),
+    *_waits("", "wait"),
+    *(metric for name in SIZE_CLASSES for metric in _waits(f" of {size_words(name)}", "waitBySize", name, parts=PARTS_OF_CLASSES)),
+    Metric("mean bounded slowdown", ("slowdown", "mean"), "less", "number"),
+    Metric("p90 bounded slowdown", ("slowdown", "p90"), "less", "number"),
+    Metric("fairness", ("fairness",), "more", "number"),
+    Metric("time below deserved", ("belowDeserved",), "less", "part"),
+    Metric("held", ("allocation",), form="part"),
+    Metric("held by whole gangs", ("occupancy",), "more", "part"),
+    Metric("fragmentation", ("fragmentation",), "less", "part"),
+    Metric("pods evicted", ("evictions",), "less"),
+    Metric("gangs evicted", ("evictedGangs",), "less"),
+    Metric("first arrival to last end", ("makespan",), "less", "time"),
+    Metric("sessions", ("sessions",)),
+)
+
+
+def queue_metrics(queue: str) -> Iterator[Metric]:
+    """Yield what is measured of one queue."""
+    return _waits(f" of queue {queue}", "waitByQueue", queue, parts=PARTS_OF_CLASSES)
+
+
+def queues_of(results: Sequence[Result]) -> list[str]:
+    """Return all queues of some results, those with the most gangs first."""
+    counts: dict[str, int] = {}
+    for result in results:
+        for name, waits in result["metrics"]["waitByQueue"].items():
+            counts[name] = max(counts.get(name, 0), waits["count"])
+    return sorted(counts, key=lambda name: (-counts[name], name))
+
+
+def metrics_of(results: Sequence[Result]) -> list[Metric]:
+    """Return what is shown of some results: all metrics, and those of the queues with the most gangs."""
+    shown = sorted(queues_of(results)[:MOST_QUEUES])
+    return [*METRICS, *(metric for queue in shown for metric in queue_metrics(queue))]

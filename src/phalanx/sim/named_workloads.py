@@ -2,14 +2,18 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf
 
 from phalanx.errors import ConfigError
 from phalanx.sim.generate import PLACE, generate, read_settings
 from phalanx.sim.traces import FORMATS, RecordedTrace, read_trace
+from phalanx.sim.varied_work import at_load, jittered
 from phalanx.sim.workload import Workload
 
 MOST_NOTES = 5
-NODES = "nodes="
+NODES, JITTER, LOAD = OPTIONS = ("nodes=", "jitter=", "load=")
+"""Of a trace, besides its files."""
+LIMITS_BY_OPTION = {JITTER: (0.0, 0.9), LOAD: (0.01, 10.0)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +21,17 @@ class NamedWork:
     """A workload, and notes on what was left out of it."""
 
     workload: Workload
+    """As it was recorded, or made up with one seed."""
+    is_random: bool = False
+    """Another seed makes other work of the same text."""
+    jitter: float = 0.0
+    """How much a recorded one varies with the seed."""
     notes: tuple[str, ...] = ()
     left_out: int = 0
+
+    def of_seed(self, seed: int) -> Workload:
+        """Return recorded work as it varies with a seed."""
+        return jittered(self.workload, self.jitter, seed)
 
     def texts(self) -> Iterator[str]:
         """Return the notes on what was refused and left out; long lists are cut."""
@@ -33,17 +46,32 @@ def read_workload(text: str, seed: int) -> NamedWork:
     """Return the work that a text names; the seed is for what is made up, unless the text has one of its own."""
     name, _, rest = text.partition(":")
     if name == PLACE:
-        return NamedWork(generate(**{"seed": seed, **read_settings(rest)}))
+        settings = read_settings(rest)
+        return NamedWork(generate(**{"seed": seed, **settings}), is_random="seed" not in settings)
     if name not in FORMATS:
         raise ConfigError(f"--workload: {name!r} is unknown; write {PLACE}:jobs=1000,nodes=100, or FORMAT:PATH with one of"
                           f" {', '.join(FORMATS)}")  # fmt: skip
-    trace = _trace(name, [part for part in rest.split(",") if part])
-    return NamedWork(trace.workload, trace.notes, trace.left_out)
+    parts = [part for part in rest.split(",") if part]
+    given = {option: [part.removeprefix(option) for part in parts if part.startswith(option)] for option in OPTIONS}
+    trace = _trace(name, [part for part in parts if not part.startswith(OPTIONS)], given[NODES])
+    jitter, load = _number(name, JITTER, given[JITTER]), _number(name, LOAD, given[LOAD])
+    workload = trace.workload if load is None else at_load(trace.workload, load)
+    return NamedWork(workload, bool(jitter), jitter or 0.0, trace.notes, trace.left_out)
 
 
-def _trace(name: str, parts: list[str]) -> RecordedTrace:
-    paths = [part for part in parts if not part.startswith(NODES)]
-    counts = [part.removeprefix(NODES) for part in parts if part.startswith(NODES)]
+def _number(name: str, option: str, texts: list[str]) -> float | None:
+    """Return the number of an option, if it was given."""
+    low, high = LIMITS_BY_OPTION[option]
+    try:
+        found = [float(text) for text in texts]
+    except ValueError:
+        found = [inf]
+    if len(found) > 1 or not all(low <= number <= high for number in found):
+        raise ConfigError(f"--workload: {name}: {option}{','.join(texts)} is not possible; write one number from {low} to {high}")
+    return found[0] if found else None
+
+
+def _trace(name: str, paths: list[str], counts: list[str]) -> RecordedTrace:
     if not paths:
         raise ConfigError(f"--workload: {name}: names no file; write for example {name}:traces/{name}")
     if len(counts) > 1 or not all(count.isdigit() for count in counts):

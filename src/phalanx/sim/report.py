@@ -13,6 +13,7 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
+from phalanx.sim.comparison import Comparison, compared
 from phalanx.sim.report_data import pack
 from phalanx.sim.report_tables import comparison, evictions, figures, nodes, queues, waits
 from phalanx.sim.report_text import Result, deadlocks, headline, resource_word, titles
@@ -24,15 +25,17 @@ _IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./(\w+)\.js";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:function|const) (\w+))", re.MULTILINE)
 
 
-def page(results: list[Result]) -> str:
-    """Write the page of some results; with more than one, what they have in common is compared first."""
+def page(results: list[Result], found: Comparison | None = None) -> str:
+    """Write the page of some results; a comparison comes first, if there is one, and may be about more than these results."""
     script, style = joined_script(), _part("report.css")
+    if found is None and len(results) > 1:
+        found = compared({title: [result] for title, result in zip(titles(results), results, strict=True)})
     return Template(_part("report.html")).substitute(
         policy=f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; base-uri 'none'; form-action 'none'",
         title=escape(_page_title(results)),
         style=style,
         script=script,
-        comparison=comparison(results),
+        comparison=comparison(found),
         chooser=_chooser(results),
         results="".join(_section(number, *named) for number, named in enumerate(zip(titles(results), results, strict=True)))
         or "<p>There is no result to show.</p>",

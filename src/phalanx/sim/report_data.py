@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phalanx.sim.report_text import Result, resource_word
+from phalanx.sim.size_classes import size_words
 
 HEAT_COLUMNS, HEAT_ROWS = 400, 200
 CURVE_POINTS = 1000
@@ -44,7 +45,7 @@ def pack(result: Result) -> Packed:
         "seconds": _short(result["seconds"]),
         "resource": resource_word(result),
         "queues": queues,
-        "sizes": list(result["metrics"]["waitBySize"]),
+        "sizes": [size_words(name) for name in result["metrics"]["waitBySize"]],
         "fields": [*FIELDS, "size", "spans", "marks", "stuck"],
         "gangs": _gangs(result, {queue: index for index, queue in enumerate(queues)}),
         "heat": heat(result),

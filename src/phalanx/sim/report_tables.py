@@ -3,31 +3,31 @@
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from phalanx.sim.metrics import METRICS, STAR_NOTE, Metric, best_results
+from phalanx.sim.comparison import ComparedMetric, Comparison
+from phalanx.sim.metrics import METRICS, Metric
 from phalanx.sim.report_data import curve_mean, node_means
-from phalanx.sim.report_text import NOTHING, Result, duration, number, percent, resource_word, titles
+from phalanx.sim.report_text import NOTHING, Result, duration, number, percent, resource_word
+from phalanx.sim.size_classes import size_words
 
 SHOWN_EVICTIONS = 200
 SHOWN_NODES = 200
 
 
-def comparison(results: Sequence[Result]) -> str:
+def comparison(found: Comparison | None) -> str:
     """Return the figures of several results side by side, the best marked; nothing for a single one."""
-    if len(results) < 2:
+    if found is None:
         return ""
-    rows = (_compared(metric, results) for metric in METRICS)
-    head = _row(["Metric", *titles(results)], "th", 'scope="col"')
-    note = escape(STAR_NOTE.replace("*", "★", 1))
+    head = _row(["Metric", *found.profiles], "th", 'scope="col"')
+    notes = "".join(f"<p class='note'>{escape(note.replace('*', '★', 1))}</p>" for note in found.notes)
     return (
         f'<section aria-labelledby="comparison"><h2 id="comparison">Comparison</h2>'
-        f"{_scrolled('Comparison of results', head, rows, 'scroll')}<p class='note'>{note}</p></section>"
+        f"{_scrolled('Comparison of results', head, map(_compared, found.lines), 'scroll')}{notes}</section>"
     )
 
 
-def _compared(metric: Metric, results: Sequence[Result]) -> str:
-    best = best_results(metric, results)
-    cells = (_figure_cell(metric.text(result), index in best) for index, result in enumerate(results))
-    return f'<tr><th scope="row">{escape(_title(metric))}</th>{"".join(cells)}</tr>'
+def _compared(line: ComparedMetric) -> str:
+    cells = (_figure_cell(value.text, value.is_best) for value in line.values)
+    return f'<tr><th scope="row">{escape(line.metric.label)}</th>{"".join(cells)}</tr>'
 
 
 def _title(metric: Metric) -> str:
@@ -42,7 +42,8 @@ def _figure_cell(text: str, is_best: bool) -> str:
 
 def figures(result: Result) -> str:
     """Return the metrics of one result as a list of terms."""
-    written = ((_title(metric), metric.text(result)) for metric in METRICS)
+    shown = (metric for metric in METRICS if metric.path[0] != "waitBySize")  # the table of waits has those
+    written = ((_title(metric), metric.text(result)) for metric in shown)
     return "".join(f"<div><dt>{escape(label)}</dt><dd>{escape(text)}</dd></div>" for label, text in written)
 
 
@@ -51,7 +52,7 @@ def waits(result: Result) -> str:
     metrics = result["metrics"]
     groups = [("All", metrics["wait"])]
     groups += [(f"Queue {name}", stats) for name, stats in metrics["waitByQueue"].items()]
-    groups += [(f"Size {name}", stats) for name, stats in metrics["waitBySize"].items()]
+    groups += [(f"Of {size_words(name)}", stats) for name, stats in metrics["waitBySize"].items()]
     rows = (
         [name, number(stats["count"]), *(duration(stats[key] if stats["count"] else None) for key in _STATISTICS)]
         for name, stats in groups

@@ -4,7 +4,6 @@ It is made the same way from a world that has come to its end and from one that 
 start. Gangs that have not started count with the time they have waited until the end.
 """
 
-import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,15 +12,19 @@ import numpy as np
 
 from phalanx.explain.reason_text import as_counted
 from phalanx.model.moment import moment_text
+from phalanx.model.task import GangKey
 from phalanx.sim import curves
 from phalanx.sim.curves import Changes, Numbers
 from phalanx.sim.deadlocks import deadlocks
+from phalanx.sim.fairness import fairness
+from phalanx.sim.queue_claims import queue_claims
 from phalanx.sim.recorder import EvictionRecord, GangRecord, Recorder
+from phalanx.sim.size_classes import SIZE_CLASSES, size_class
+from phalanx.sim.work_done import WorkRule, lost_work_of, slowdown_of, work_of
 from phalanx.sim.world import World
 
 MOST_ROWS, MOST_COLUMNS = 200, 200
 DIGITS = 6
-SIZES = (1, 4, 8, 32, 128)
 PERCENTILES = (50, 90, 99)
 
 
@@ -33,26 +36,33 @@ class Run:
     seed: int = 0
     end: float | None = None
     """When it ended, in seconds from the start, if not at the last moment of the world."""
+    ending: str = "reached"
+    """Why it ended: one of `playback.End`."""
     is_quiet: bool = False
     """Nothing more could happen."""
+    weight_by_queue: Mapping[str, float] | None = None
+    """By which queues are entitled to their shares, if not by the weights that the scheduler sees."""
 
 
 def result(world: World, run: Run) -> dict[str, Any]:
     """Return everything about a simulation."""
     recorder = world.recorder
     end = world.now - world.start if run.end is None else run.end
-    whys = world.reasons()
-    gangs = [_gang(record, end, whys) for record in recorder.gangs.values()]
+    rule = WorkRule(end, world.settings.keeps_progress)
+    whys, slowdowns = world.reasons(), _slowdowns(world, rule)
+    gangs = [{**_gang(record, end, whys), "slowdown": slowdowns[key]} for key, record in recorder.gangs.items()]
     held, offered, names = _node_changes(recorder)
+    fair = fairness(list(recorder.gangs.values()), offered, queue_claims(world, run.weight_by_queue), end)
     found: dict[str, Any] = _rounded({
         "profile": run.profile, "seed": run.seed, "start": moment_text(int(world.start)),
-        "seconds": end, "resource": recorder.resource,
+        "seconds": end, "ending": run.ending, "resource": recorder.resource,
         "gangs": gangs, "evictions": [_eviction(record) for record in recorder.evictions],
         "timeouts": [{"time": record.moment, "gang": record.gang, "message": record.message} for record in recorder.timeouts],
         "deadlocks": deadlocks(recorder, end, is_quiet=run.is_quiet),
         "metrics": {**_use(recorder, held, offered, end), "sessions": world.loop.count, **_counts(recorder, gangs),
-                    "lostWork": 0.0 if world.settings.keeps_progress else sum(map(_lost, recorder.gangs.values())),
-                    "makespan": _makespan(gangs), **_waits(gangs)},
+                    **_work(recorder, rule, offered.total(end)), "makespan": _makespan(gangs, end),
+                    "slowdown": distribution(slowdowns.values()), "fairness": fair.index, "belowDeserved": fair.below,
+                    **_waits(gangs)},
         "nodes": _nodes(held, offered, names, end), "queues": _queues(recorder, end),
     })  # fmt: skip
     return found
@@ -88,10 +98,10 @@ def _eviction(record: EvictionRecord) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _lost(record: GangRecord) -> float:
-    """Return the work that was restarted: all of it but what led to the end, or still goes on."""
-    closed = [to - since for since, to in record.spans if to is not None]
-    return record.amount * sum(closed[:-1] if record.finished is not None else closed)
+def _slowdowns(world: World, rule: WorkRule) -> dict[GangKey, float]:
+    records = world.recorder.gangs.items()
+    expected = {key: world.work.expected_seconds(key) for key, record in records if record.finished is None}
+    return {key: slowdown_of(record, expected.get(key), rule) for key, record in records}
 
 
 # --- metrics -------------------------------------------------------------------------------------------------------------
@@ -103,6 +113,14 @@ def _use(recorder: Recorder, held: Changes, offered: Changes, end: float) -> dic
     whole = offered.total(end)
     allocation, occupancy = (changes.total(end) / whole if whole else 0.0 for changes in (held, useful))
     return {"allocation": allocation, "occupancy": occupancy, "fragmentation": curves.fragmentation(held, offered, end)}
+
+
+def _work(recorder: Recorder, rule: WorkRule, capacity: float) -> dict[str, float]:
+    """Return what was useful and what was lost, in amount times seconds, and as parts of all that nodes offered."""
+    lost = sum(lost_work_of(record, rule) for record in recorder.gangs.values())
+    useful = sum(work_of(record, rule) for record in recorder.gangs.values()) - lost
+    parts = (amount / capacity if capacity else 0.0 for amount in (useful, lost))
+    return dict(zip(("goodput", "lostWork", "goodputPart", "lostPart"), (useful, lost, *parts), strict=True))
 
 
 def _counts(recorder: Recorder, gangs: list[dict[str, Any]]) -> dict[str, int]:
@@ -117,28 +135,23 @@ def _is_waiting(gang: Mapping[str, Any]) -> bool:
     return gang["finished"] is None and not (gang["spans"] and gang["spans"][-1][1] is None)
 
 
-def _makespan(gangs: list[dict[str, Any]]) -> float | None:
-    """Return the seconds from the first arrival to the last end; None when nobody has come to an end."""
-    ends = [gang["finished"] for gang in gangs if gang["finished"] is not None]
+def _makespan(gangs: list[dict[str, Any]], end: float) -> float | None:
+    """Return the seconds from the first arrival to the last end, or to the end of all where a gang has not come to its own."""
+    ends = [end if gang["finished"] is None else gang["finished"] for gang in gangs]
     return max(ends) - min(gang["submitted"] for gang in gangs) if ends else None
 
 
 def _waits(gangs: list[dict[str, Any]]) -> dict[str, Any]:
     by_queue: dict[str, list[float]] = {queue: [] for queue in sorted({gang["queue"] for gang in gangs})}
-    by_size: dict[str, list[float]] = {name: [] for name in _size_names()}
+    by_size: dict[str, list[float]] = {name: [] for name in SIZE_CLASSES}
     for gang in gangs:
         by_queue[gang["queue"]].append(gang["wait"])
-        by_size[_size_names()[int(np.searchsorted(SIZES, gang["tasks"]))]].append(gang["wait"])
+        by_size[size_class(gang["tasks"])].append(gang["wait"])
     return {
         "wait": distribution([gang["wait"] for gang in gangs]),
         "waitByQueue": {name: distribution(waits) for name, waits in by_queue.items()},
         "waitBySize": {name: distribution(waits) for name, waits in by_size.items() if waits},
     }
-
-
-def _size_names() -> list[str]:
-    bounds = [f"{low + 1}-{high}" for low, high in itertools.pairwise(SIZES)]
-    return [str(SIZES[0]), *bounds, f"{SIZES[-1] + 1}+"]
 
 
 def distribution(values: Iterable[float]) -> dict[str, float]:

@@ -71,6 +71,20 @@ class Work:
         if shift is not None:
             _cancel(shift)
 
+    def expected_seconds(self, gang: GangKey) -> float | None:
+        """Return how long the pods of a gang work, at most; None while that is not drawn yet, or has no end."""
+        tasks = [task for task in self._cluster.state.members(gang).values() if not task.is_placeholder]
+        found = [self._known_duration(gang, task) for task in tasks]
+        known = [seconds for seconds in found if seconds is not None and seconds != FOREVER]
+        return max(known) if known and len(known) == len(found) else None
+
+    def _known_duration(self, key: GangKey, task: Task) -> float | None:
+        if key in self._settings.duration_by_gang:
+            return self._settings.duration_by_gang[key]
+        text = self._duration_text(key, task)
+        span = duration_of(text) if text else self._settings.span_of(key)
+        return span.low if span.low == span.high else self._durations.get(key, {}).get(text)
+
     def _look(self) -> None:
         dirty, self._dirty = self._dirty, {}
         for key in dirty:
@@ -117,11 +131,14 @@ class Work:
         known = self._settings.duration_by_gang.get(key)
         if known is not None:
             return known
-        gang, drawn = self._cluster.state.gang(key), self._durations.setdefault(key, {})
-        text = task.annotations.get(DURATION, gang.annotations.get(DURATION, "") if gang is not None else "")
+        text, drawn = self._duration_text(key, task), self._durations.setdefault(key, {})
         if text not in drawn:
-            drawn[text] = duration_of(text).draw(self._chance) if text else self._settings.duration_of(key, self._chance)
+            drawn[text] = (duration_of(text) if text else self._settings.span_of(key)).draw(self._chance)
         return drawn[text]
+
+    def _duration_text(self, key: GangKey, task: Task) -> str:
+        gang = self._cluster.state.gang(key)
+        return task.annotations.get(DURATION, gang.annotations.get(DURATION, "") if gang is not None else "")
 
     def _end(self, key: GangKey, end: float) -> None:
         shift = self._shifts.get(key)

@@ -47,7 +47,7 @@ def span_in(text: str) -> Span | None:
     return None if first is None or last is None or last < first else Span(first, last)
 
 
-AT_ONCE, ONE_SECOND = Span(0.0, 0.0), Span(1.0, 1.0)
+AT_ONCE, ONE_SECOND, NEVER_ENDS = Span(0.0, 0.0), Span(1.0, 1.0), Span(FOREVER, FOREVER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,6 @@ class Settings:
     has_binder: bool = False
     """Sessions ask for binds by BindRequests, and the binder carries them out; otherwise pods are bound at once."""
 
-    def duration_of(self, gang: str, chance: Random) -> float:
+    def span_of(self, gang: str) -> Span:
         """Return how long a gang runs that does not say so itself."""
-        found = next((duration for duration in self.durations if fnmatchcase(gang, duration.match)), None)
-        return FOREVER if found is None else found.seconds.draw(chance)
+        return next((duration.seconds for duration in self.durations if fnmatchcase(gang, duration.match)), NEVER_ENDS)

@@ -21,16 +21,12 @@ export function startWaits(place, result, gangs) {
   }
   const curves = {
     queue: curvesOf(gangs, (gang) => queueName(gang.queue)),
-    size: bySize(curvesOf(gangs, (gang) => sizeName(result.sizes[gang.size]))),
+    size: bySize(curvesOf(gangs, (gang) => result.sizes[gang.size])),
   };
   const draw = () => drawWaitCurves(place, canvas, curves[by.value]);
   by.addEventListener("change", draw);
   tipFollows(canvas, (x, y) => tipOfWaits(canvas, curves[by.value].drawn, x, y));
   return draw;
-}
-
-function sizeName(size) {
-  return `${size} ${size === "1" ? "task" : "tasks"}`;
 }
 
 function bySize({ drawn, count }) {

@@ -25,14 +25,3 @@ def play_all(seeds: Iterable[int], *, processes: int) -> Iterator[Outcome]:
 def play_seed(seed: int) -> Outcome:
     """Play the storm of a seed."""
     return play(plan_of(seed))
-
-
-def seeds_of(text: str) -> range:
-    """Read seeds: ``7`` or ``1..2000``."""
-    first, dots, last = text.partition("..")
-    if not first.isdigit() or (dots and not last.isdigit()):
-        raise ValueError(f"{text!r} are no seeds; write one as 7, or several as 1..200")
-    found = range(int(first), int(last if dots else first) + 1)
-    if not found:
-        raise ValueError(f"{text!r}: the last seed comes before the first; write 1..200")
-    return found

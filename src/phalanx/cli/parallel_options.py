@@ -1,0 +1,28 @@
+"""The options of simulations with several seeds: how much they vary, and where they run."""
+
+import os
+
+import click
+
+
+def _usable_processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+processes = click.option(
+    "--processes", type=click.IntRange(1, 256), default=_usable_processors, show_default="all processors", metavar="N",
+    help="Simulations at a time on this machine.",
+)  # fmt: skip
+on = click.option(
+    "--on", metavar="ADDRESS", help="Run simulations on a cluster: dask://HOST:PORT or ray://HOST:PORT. This machine by default."
+)
+jitter = click.option(
+    "--jitter", type=click.FloatRange(0, 0.9), default=0.0, metavar="PART",
+    help="With seeds, vary the gaps between arrivals and the durations of manifests by up to this part.",
+)  # fmt: skip
+
+
+def refuse_jitter_of_work(jitter: float, workload: str | None) -> None:
+    """Refuse to vary work that has a setting of its own for that."""
+    if jitter and workload:
+        raise click.UsageError("--jitter: is for manifests; let a trace vary by its own jitter=0.1; generated work does anyway")
