@@ -194,7 +194,7 @@ def test_a_recording_of_another_version_is_a_sentence(log: Path, tmp_path: Path)
     first = segment_paths(log)[0]
     content = first.read_bytes()
     line, _, rest = content.partition(b"\n")
-    (tmp_path / first.name).write_bytes(re.sub(rb"\b1\b", b"99", line, count=1) + b"\n" + rest)
+    (tmp_path / first.name).write_bytes(re.sub(rb"\b\d+\b", b"99", line, count=1) + b"\n" + rest)
     result = run(str(tmp_path))
     assert result.exit_code == 1
     assert "was written in format 99" in result.stderr

@@ -10,7 +10,7 @@ import pytest
 from phalanx.errors import RecordingError
 from phalanx.recording import log_writer
 from phalanx.recording.entries import Carried, Checkpoint, Config, Dropped, Header, Moment, Put
-from phalanx.recording.log_writer import Bounds, Item, LogWriter
+from phalanx.recording.log_writer import Bounds, Item, LogWriter, Making
 from phalanx.recording.segments import segment_paths
 from tests.support.recordings import all_entries
 
@@ -23,7 +23,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_writer, "AFTER_ERROR_SECONDS", 0.02)
 
 
-def checkpoint(number: int) -> Item:
+def checkpoint(number: int) -> Making:
     header = Header(1, "1.0", "p", "test", number, float(number), [], {}, Config("phalanx", ""))
     return lambda: [header, Checkpoint(float(number)), Carried([], [], None)]
 

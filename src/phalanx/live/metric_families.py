@@ -116,6 +116,9 @@ class RecordingFamilies:
     def __init__(self, registry: CollectorRegistry) -> None:
         """Enter them."""
         self.written = ReadCounter(registry, "phalanx_recording_written_bytes_total", "Bytes written to the recording.")
+        self.cpu = ReadCounter(
+            registry, "phalanx_recording_cpu_seconds_total", "Processor time of the thread that writes the recording."
+        )
         self.segments = ReadCounter(registry, "phalanx_recording_segments_total", "Segments of the recording that were begun.")
         self.dropped = ReadCounter(
             registry,

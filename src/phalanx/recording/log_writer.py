@@ -14,14 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from phalanx.errors import RecordingError
-from phalanx.recording.entries import AnyEntry, Dropped
+from phalanx.recording.entries import AnyEntry, Dropped, Entry
 from phalanx.recording.segments import SegmentWriter, number_of, segment_paths
 
 BETWEEN_BLOCKS_SECONDS = 0.5
 AFTER_ERROR_SECONDS = 30.0
-BLOCK_BYTES = 1 << 20
-BREATH_EVERY, BREATH_SECONDS = 500, 0.0005
-"""After so many entries the thread sleeps for a moment: a checkpoint of a large cluster must not hold sessions up."""
+ENCODED_TOGETHER = 50
+"""More entries at once take no less time, and keep so much memory that the interpreter looks for garbage, and misses its caches."""
+BREATH_EVERY, BREATH_SECONDS = 10, 0.0005
+"""After so many of these the thread sleeps for a moment: a checkpoint of a large cluster must not hold sessions up."""
 LAST_WORDS_SECONDS = 10.0
 
 
@@ -37,8 +38,16 @@ class Bounds:
     """So many entries may wait for the writer."""
 
 
-Item = Callable[[], Iterable[AnyEntry]]
+Making = Callable[[], Iterable[AnyEntry]]
 """Makes entries of what was heard, in the thread of the writer."""
+Item = AnyEntry | Making
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Makes the entries that a new segment begins with."""
+
+    entries: Making
 
 
 class LogWriter:
@@ -51,14 +60,21 @@ class LogWriter:
         """
         self._folder, self._bounds, self._report, self._is_patient = folder, bounds, report, is_patient
         self._number = self._last_number()
-        self._queue: deque[tuple[bool, Item]] = deque()
+        self._queue: deque[Item | Checkpoint] = deque()
         self._segment: SegmentWriter | None = None
+        self._made: list[AnyEntry] = []
+        """Entries that are still to be encoded."""
+        self._encoded = 0
         self._begun = 0.0
         self.wants_checkpoint = True
         """Somebody should begin a new segment with a checkpoint; everything else may be dropped until then."""
+        self.has_begun = False
+        """There was a first checkpoint; what comes before it is in it."""
         self.dropped = 0
         """How many items were not written so far."""
         self._closed_bytes = 0
+        self.cpu_seconds = 0.0
+        """What the thread has used of the processor by the end of the last block."""
         self.segments = 0
         """How many segments were begun so far, also of those that were removed since."""
         self._is_writing = False
@@ -81,21 +97,24 @@ class LogWriter:
 
     def add(self, item: Item) -> None:
         """Let an item be written; it is dropped where too many wait, or where something was dropped since the last checkpoint."""
+        if not self.has_begun:
+            return
         while self._is_patient and len(self._queue) >= self._bounds.queued and self._failed_at is None:
             time.sleep(BREATH_SECONDS)
         if len(self._queue) < self._bounds.queued and not self._unsaid:
-            self._queue.append((False, item))
+            self._queue.append(item)
             return
         self.dropped += 1
         self._unsaid += 1
         self.wants_checkpoint = True
 
-    def add_checkpoint(self, item: Item) -> None:
-        """Begin a new segment with an item that needs nothing of what came before."""
+    def add_checkpoint(self, making: Making) -> None:
+        """Begin a new segment with entries that need nothing of what came before."""
         count, self._unsaid, self.wants_checkpoint = self._unsaid, 0, False
+        self.has_begun = True
         if count:
-            self._queue.append((False, lambda: [Dropped(count)]))
-        self._queue.append((True, item))
+            self._queue.append(Dropped(count))
+        self._queue.append(Checkpoint(making))
 
     @property
     def is_idle(self) -> bool:
@@ -113,12 +132,6 @@ class LogWriter:
         segment = self._segment
         return self._closed_bytes + (0 if segment is None else segment.size)
 
-    @property
-    def cpu_seconds(self) -> float:
-        """What the thread has used of the processor, as long as it runs."""
-        assert self._thread.ident is not None, "it was started"
-        return time.clock_gettime(time.pthread_getcpuclockid(self._thread.ident))
-
     def close(self) -> None:
         """Write what waits, and end the thread."""
         self._is_over.set()
@@ -135,32 +148,44 @@ class LogWriter:
                 self._write_all()
             except Exception as problem:  # a full disk, a folder that is gone: sessions go on, and so does recording, later
                 self._fail(problem)
+            self.cpu_seconds = time.thread_time()
             self._is_writing = False
         self._guarded(self._end_segment)
 
     def _write_all(self) -> None:
         if self._failed_at is not None and time.monotonic() < self._failed_at + AFTER_ERROR_SECONDS:
             return
-        count = 0
         while self._queue:
-            is_checkpoint, item = self._queue.popleft()
-            if is_checkpoint:
+            item = self._queue.popleft()
+            if isinstance(item, Entry):
+                self._take((item,))
+            elif isinstance(item, Checkpoint):
+                self._encode()
                 self._begin_segment()
-            if self._segment is None:
-                continue  # before the first checkpoint, or after an error
-            for entry in item():
-                self._add(self._segment, entry)
-                count += 1
-                if count % BREATH_EVERY == 0:
-                    time.sleep(BREATH_SECONDS)
+                self._take(item.entries())
+            elif self._segment is not None:  # otherwise after an error
+                self._take(item())
+        self._encode()
         if self._segment is not None:
             self._segment.flush()
             self._look_at_size(self._segment)
 
-    def _add(self, segment: SegmentWriter, entry: AnyEntry) -> None:
-        segment.add(entry)
-        if segment.pending_bytes >= BLOCK_BYTES:
-            segment.flush()
+    def _take(self, made: Iterable[AnyEntry]) -> None:
+        for entry in made:
+            self._made.append(entry)
+            if len(self._made) >= ENCODED_TOGETHER:
+                self._encode()
+                self._breathe()
+
+    def _encode(self) -> None:
+        made, self._made = self._made, []
+        if made and self._segment is not None:
+            self._segment.add(made)
+
+    def _breathe(self) -> None:
+        self._encoded += 1
+        if self._encoded % BREATH_EVERY == 0:
+            time.sleep(BREATH_SECONDS)
 
     def _look_at_size(self, segment: SegmentWriter) -> None:
         age = time.monotonic() - self._begun
@@ -201,6 +226,7 @@ class LogWriter:
         self._failed_at = time.monotonic()
         self.dropped += len(self._queue)
         self._queue.clear()
+        self._made.clear()
         self._guarded(self._end_segment)
         self._unsaid, self.wants_checkpoint = max(self._unsaid, 1), True
 

@@ -130,6 +130,7 @@ class ObservedWork:
                 self._note_eviction(entry)
             case entries.Decided():
                 self.sessions += 1
+                self.cluster.enter(entry)
             case entries.Dropped():
                 self.dropped += entry.count
             case _:
