@@ -6,6 +6,9 @@ what follows a gap means nothing without one. The same happens after an error of
 and tried again after a while.
 """
 
+import errno
+import fcntl
+import os
 import threading
 import time
 from collections import deque
@@ -59,7 +62,7 @@ class LogWriter:
         Whoever is patient waits for the thread where too many items are queued: in virtual time nobody minds.
         """
         self._folder, self._bounds, self._report, self._is_patient = folder, bounds, report, is_patient
-        self._number = self._last_number()
+        self._number, self._lock = self._last_number(), _locked(folder)
         self._queue: deque[Item | Checkpoint] = deque()
         self._segment: SegmentWriter | None = None
         self._made: list[AnyEntry] = []
@@ -87,6 +90,8 @@ class LogWriter:
     def _last_number(self) -> int:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
+            if not os.access(self._folder, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
             return max(map(number_of, segment_paths(self._folder)), default=0)
         except OSError as problem:
             raise RecordingError(
@@ -136,6 +141,11 @@ class LogWriter:
         """Write what waits, and end the thread."""
         self._is_over.set()
         self._thread.join(LAST_WORDS_SECONDS)
+        if self._thread.is_alive():
+            self._report(f"the end of the recording in {self._folder} was not written: the disk is too slow")
+        elif self.dropped:
+            self._report(f"the recording in {self._folder} is not complete: {self.dropped:,} changes could not be written")
+        os.close(self._lock)
 
     # --- the thread --------------------------------------------------------------------------------------------------
 
@@ -235,3 +245,16 @@ class LogWriter:
             action()
         except OSError as problem:
             self._report(f"the end of the recording in {self._folder} was not written: {problem.strerror}")
+
+
+def _locked(folder: Path) -> int:
+    """Take a folder for this process alone, until what is returned is closed: the segments of two would be mixed up."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise RecordingError(f"{folder}: another process records in it; name another folder with --record") from None
+    except OSError:
+        pass  # some network file systems lock no folders
+    return descriptor
