@@ -39,8 +39,11 @@ class Seat:
     stand: Stand = Stand.THERE
     since: float = 0.0
     """When it came to stand there."""
+    node: str = ""
     running: float | None = None
     """Since when its pod runs."""
+    has_lost_node: bool = False
+    """Its pod left a node that was cordoned, not ready or gone: no scheduler evicted it."""
     ended: float | None = None
     failures: list[float] = field(default_factory=list)
     """When its pods failed, and others came in their place."""
@@ -91,7 +94,7 @@ class GangLife:
     """When it was whole, from and to."""
     evicted: int = 0
     displaced: int = 0
-    """How many of its pods ran, left before their end, and came back."""
+    """How many of its pods ran, left a node that was in order before their end, and came back."""
     is_closed: bool = False
     """What comes under its name from now on is another gang."""
 
@@ -174,9 +177,9 @@ class GangLife:
         for_seconds = now - vacant.since if vacant.stand is not Stand.LEAVING else 0.0
         if vacant.stand is Stand.FAILED:
             vacant.failures.append(vacant.since)
-        elif vacant.running is not None:
+        elif vacant.running is not None and not vacant.has_lost_node:
             self.displaced += 1
-        vacant.uid, vacant.key, vacant.running, vacant.ended = uid, key, None, None
+        vacant.uid, vacant.key, vacant.running, vacant.ended, vacant.has_lost_node = uid, key, None, None, False
         vacant.set_stand(Stand.THERE, now)
         self.seat_by_uid[uid] = vacant
         return vacant, for_seconds

@@ -29,15 +29,14 @@ class GangOutcome:
     has_started: bool
     has_finished: bool
     evicted: int
+    end: float | None = None
+    """Seconds until its work was done; None if that did not come."""
 
     def document(self) -> Json:
         """Return it as plain data."""
         return {
             "wait": round(self.wait, 3), "started": self.has_started, "finished": self.has_finished, "evicted": self.evicted,
         }  # fmt: skip
-
-
-NOT_THERE = GangOutcome(0.0, False, False, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +95,8 @@ class Distance:
     agreeing: int
     """Waits that agree within `AGREED_SECONDS`."""
     mean: float
+    high: float
+    """Nine of ten waits are no farther away."""
     largest: float
     farthest: str
     """The gang with the largest distance; empty if all agree exactly."""
@@ -108,15 +109,16 @@ class Distance:
         """Return it as plain data."""
         return {
             "gangs": self.gangs, "agreeing": self.agreeing, "withinSeconds": AGREED_SECONDS, "meanWaitError": round(self.mean, 3),
-            "largestWaitError": round(self.largest, 3), "farthest": self.farthest, "evictions": self.evictions,
-            "differingStarts": self.differing_starts,
+            "p90WaitError": round(self.high, 3), "largestWaitError": round(self.largest, 3), "farthest": self.farthest,
+            "evictions": self.evictions, "differingStarts": self.differing_starts,
         }  # fmt: skip
 
 
 def recorded_outcome(life: GangLife, ended: float) -> GangOutcome:
     """Return what became of a gang of a recording that ended then."""
     wait = life.wait if life.wait is not None else ended - life.submitted
-    return GangOutcome(wait, life.started is not None, life.finished is not None, life.evicted)
+    end = None if life.finished is None else life.finished - life.submitted
+    return GangOutcome(wait, life.started is not None, life.finished is not None, life.evicted, end)
 
 
 def compared(
@@ -125,12 +127,18 @@ def compared(
     """Return the gangs, those with the largest difference between the simulations first; groups without pods are left out."""
     rows = [
         ComparedGang(
-            name, life.queue, life.ran_before, recorded_outcome(life, ended), same.get(name, NOT_THERE), other.get(name, NOT_THERE)
+            name, life.queue, life.ran_before, recorded_outcome(life, ended), _outcome_in(same, name, life, ended),
+            _outcome_in(other, name, life, ended),
         )
         for name, life in lives.items()
         if life.seats
-    ]
+    ]  # fmt: skip
     return sorted(rows, key=lambda row: (-abs(row.difference), row.name))
+
+
+def _outcome_in(world: Mapping[str, GangOutcome], name: str, life: GangLife, ended: float) -> GangOutcome:
+    """Return what became of a gang in a simulation; one that never came to be there has waited all the time."""
+    return world.get(name) or GangOutcome(ended - life.submitted, has_started=False, has_finished=False, evicted=0)
 
 
 def totals(rows: Sequence[ComparedGang], choose: Callable[[ComparedGang], GangOutcome]) -> Totals:
@@ -153,7 +161,8 @@ def distance(rows: Iterable[ComparedGang]) -> Distance:
     errors = {row.name: abs(row.same.wait - row.recorded.wait) for row in newcomers}
     largest = max(errors.values(), default=0.0)
     return Distance(
-        len(errors), sum(error <= AGREED_SECONDS for error in errors.values()), fmean(errors.values()) if errors else 0.0, largest,
+        len(errors), sum(error <= AGREED_SECONDS for error in errors.values()), fmean(errors.values()) if errors else 0.0,
+        float(np.percentile([*errors.values()], 90)) if errors else 0.0, largest,
         max(errors, key=lambda name: errors[name]) if largest >= SHOWN_SECONDS else "",
         sum(row.same.evicted - row.recorded.evicted for row in everybody),
         sum(row.same.has_started != row.recorded.has_started for row in newcomers),
