@@ -21,6 +21,7 @@ from phalanx.errors import ConfigError
 from phalanx.explain.reason_text import counted
 from phalanx.live.catalogue import connected
 from phalanx.model.kinds import GROUP_BY_DIALECT
+from phalanx.model.listing import listed
 from phalanx.recording.cluster_watch import ClusterWatch
 from phalanx.recording.gang_lives import GangLife
 from phalanx.recording.load import load_of
@@ -37,6 +38,7 @@ from phalanx.sim.world import START
 
 Json = dict[str, Any]  # Any: as JSON has it
 NATIVE = GROUP_BY_DIALECT["native"]
+MOST_NAMED = 8
 SHORT_SECONDS = 5.0
 """Looks that are closer miss nothing that matters."""
 RESEMBLING = {
@@ -169,5 +171,7 @@ def _notes(followed: ObservedCluster, theirs: RecordedProfile) -> Iterator[str]:
         yield f"no profile is known to resemble the scheduler {name!r}, and {theirs.name} stands for it; see --recorded-profile"
     if followed.between > SHORT_SECONDS:
         yield f"the cluster was looked at every {short_time(followed.between)}: what lasted less may not have been seen"
+    if work.header is not None and work.header.hidden:
+        yield f"as if there were none, because the shadow may not list them: {listed(work.header.hidden, MOST_NAMED)}"
     if work.dropped:
         yield f"{counted(work.dropped, 'change')} could not be recorded"

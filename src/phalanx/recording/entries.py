@@ -34,6 +34,8 @@ class Header(Entry, tag="H", frozen=True):
     config: "Config"
     pace: dict[str, float] = {}
     """How often sessions are held: `gap`, `later` and `heartbeat` in seconds; empty where none are."""
+    hidden: list[str] = []
+    """Kinds that whoever recorded was not allowed to read, so that they are not in the recording."""
 
 
 class Config(Entry, tag="C", frozen=True):

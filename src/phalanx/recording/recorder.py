@@ -42,6 +42,8 @@ class Recorded:
     now: Callable[[], float]
     is_known: Callable[[], bool] = lambda: True
     """The objects are all there. Before that nothing is recorded: who is not listed yet would be taken for gone."""
+    hidden: Callable[[], list[str]] = list
+    """Names the kinds that nobody lets us read."""
 
 
 class Recorder:
@@ -120,7 +122,7 @@ class Recorder:
         schedulers = sorted(self._what.cache.cluster.schedulers)
         return entries.Header(
             entries.FORMAT, __version__, self._process, self._what.source, self._segment, now, schedulers, asdict(self._scope),
-            self._config, self._pace,
+            self._config, self._pace, self._what.hidden(),
         )  # fmt: skip
 
     def _checkpoint(
