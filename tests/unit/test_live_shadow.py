@@ -28,7 +28,6 @@ from tests.support import deadlocked_worlds as deadlocks
 from tests.support import sim_worlds as worlds
 from tests.support.recordings import all_entries
 
-
 REPORT: dict[str, Any] = {
     "earlier": 2, "later": 1, "same": 0,
     "totals": {"recorded": {"meanWait": 30.0, "evictions": 3}, "ours": {"meanWait": 10.0, "evictions": 0}},
@@ -96,7 +95,8 @@ def played(store: MemoryStore, folder: Path, seconds: float = 130.0) -> Scene:
 def test_a_shadow_reads_and_does_nothing_else(tmp_path: Path) -> None:
     scene = played(deadlocked(), tmp_path)
     assert {verb for verb, _ in scene.client.requests} == {"get", "list", "watch"}
-    assert segment_paths(tmp_path)
+    (path,) = segment_paths(tmp_path)
+    assert f"phalanx_recording_written_bytes_total {path.stat().st_size:.1f}" in scene.metrics
 
 
 def test_the_client_of_a_shadow_refuses_to_write(tmp_path: Path) -> None:

@@ -34,6 +34,8 @@ class Observer:
         client.heard = self.clock.hear
         self.mirror = Mirror(lambda: self.clock.now)
         self.watching = Watching(client, self.mirror, kinds_read(), report=report)
+        self.begun: Callable[[LogWriter], None] = lambda writer: None
+        """Called with whoever writes, once everything is listed."""
         self.watching.hideable = frozenset(kinds_read()) - NEEDED
 
     async def run(self, folder: Path, bounds: Bounds, is_over: asyncio.Event, *, turned: Callable[[int], None]) -> None:
@@ -43,6 +45,7 @@ class Observer:
         synced = asyncio.create_task(self.watching.has_synced.wait())
         await asyncio.wait({watching, end, synced}, return_when=asyncio.FIRST_COMPLETED)
         writer = LogWriter(folder, bounds, report=self._report)
+        self.begun(writer)
         recorded = Recorded("record", cache, self.mirror.everything, lambda: self.clock.now, hidden=self._hidden)
         recorder = Recorder(recorded, writer, self._config)
         self.mirror.listen(recorder.noticed)
