@@ -146,6 +146,7 @@ def test_both_worlds_count_what_is_held_in_the_same_way(tmp_path: Path) -> None:
         gang = worlds.gang(f"train-{number}", tasks=2, gpus=1, duration="40s")
         worlds.submit(world, gang, at=5 + 7 * number)
     world.plan(60, lambda: world.store.create(build.node("node-9", gpus=1)))
+    world.plan(100, lambda: world.faults.die("node-2"))
     world.plan(120, lambda: world.store.delete(NODE, "", "node-3"))
     found = reported(recorded(world, tmp_path, 200))
     assert found["use"]["ours"] == {part: pytest.approx(value, abs=0.005) for part, value in found["use"]["recorded"].items()}

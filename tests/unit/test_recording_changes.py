@@ -119,11 +119,12 @@ class Scene:
             assert task is not None
             self.cache.assume(task, Status.BINDING, node)
 
-    def land(self, key: TaskKey, node: str) -> None:
+    def land(self, key: TaskKey, node: str, **more: Any) -> None:  # Any: metadata as JSON has it
         namespace, name = key.split("/")
         before = self.mirror.find(POD, namespace, name)
         assert before is not None
-        self.mirror.put(POD, {**before, "spec": {**before["spec"], "nodeName": node}})
+        meta = {**before["metadata"], **more}
+        self.mirror.put(POD, {**before, "metadata": meta, "spec": {**before["spec"], "nodeName": node}})
 
     def entries(self) -> list[AnyEntry]:
         self.recorder.close()
@@ -176,3 +177,15 @@ def test_whoever_reads_from_a_later_segment_misses_no_assumed_pod(tmp_path: Path
     assert sum(isinstance(entry, Assumed) for entry in found[:ended]) == 2
     assert [(entry.key, entry.node) for entry in found[ended:] if isinstance(entry, Assumed)] == binds[2:]
     assert scene.replayed().assumptions == scene.cache.assumptions
+
+
+@pytest.mark.parametrize("more", [{"labels": {"app": "other"}}, {"annotations": {"volcano.sh/task-spec": "w"}}])
+def test_a_pod_of_which_more_has_changed_has_not_only_landed(more: Json, tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    first, *_ = binds = scene.hold()
+    scene.assume(binds)
+    scene.land(*first, **more)
+    found = scene.entries()
+    (changed,) = [entry for entry in found if isinstance(entry, Changed)]
+    assert changed.fields["metadata"] == more
+    assert not any(isinstance(entry, Landed) for entry in found)
