@@ -79,6 +79,7 @@ def test_text_and_page_have_the_same_words_and_numbers(log: Path, tmp_path: Path
     plain = unescape(re.sub(r"<[^>]+>", " ", page.partition("<main>")[2]))
     assert plain.split() == [word for word in text.split() if word]
     assert "<script" not in page
+    assert ":root { color-scheme: light dark; }" in page, "elsewhere it would leave the background white"
 
 
 def test_the_text_has_the_numbers_of_the_data(log: Path) -> None:
