@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from phalanx.model.kinds import POD
+from phalanx.recording.load import load_of
 from phalanx.recording.observed_work import ObservedWork
 from phalanx.recording.other_outcome import ComparedGang, GangOutcome, compared, distance, recorded_outcome
 from phalanx.recording.reading import Recording
@@ -68,6 +69,26 @@ def test_a_pod_that_leaves_a_node_which_is_drained_or_dead_was_not_evicted(event
     assert (life.evicted, len(life.seats)) == (0, 2)
 
 
+def test_a_gang_that_kube_scheduler_preempted_for_good_was_evicted_and_its_duration_is_not_known(tmp_path: Path) -> None:
+    world = running()
+
+    def preempt() -> None:
+        for number in range(2):
+            pod = world.store.find(POD, "default", f"train-{number}")
+            assert pod is not None
+            conditions = [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}]
+            world.store.replace({**pod, "status": {**pod["status"], "conditions": conditions}}, is_status=True)
+            world.store.delete(POD, "default", f"train-{number}")
+
+    world.plan(30, preempt)
+    work = followed(tmp_path, world, 60)
+    (life,) = work.lives
+    assert (life.evicted, life.duration()) == (2, None)
+    load = load_of(work, start=work.begun, assumed=100.0)
+    assert load.unmeasured == 1
+    assert any(note.startswith("1 gang evicted for good, but not in the load") for note in load.notes)
+
+
 def test_a_gang_that_a_simulation_does_not_have_gains_nothing(tmp_path: Path) -> None:
     work = followed(tmp_path, running(), 60)
     (life,) = work.lives
@@ -75,6 +96,19 @@ def test_a_gang_that_a_simulation_does_not_have_gains_nothing(tmp_path: Path) ->
     assert not row.other.has_started
     assert row.other.wait == pytest.approx(55, abs=1)
     assert Worlds.of([row], ()).document()["later"] == 1
+
+
+def test_a_gang_that_was_deleted_while_it_waited_has_waited_until_then_in_both_worlds(tmp_path: Path) -> None:
+    world = running()
+    worlds.submit(world, worlds.gang("large", tasks=4, gpus=1), at=10)
+    world.plan(40, lambda: [world.store.delete(POD, "default", f"large-{number}") for number in range(4)])
+    work = followed(tmp_path, world, 1000)
+    life = next(life for life in work.lives if life.name == "default/large")
+    same, other = ({life.name: outcome(wait, 990)} for wait in (700.0, 2.0))
+    (row,) = compared({life.name: life}, work.ended, same, other)
+    assert (row.recorded.has_started, row.same.has_started, row.other.has_started) == (False, False, True)
+    assert row.recorded.wait == row.same.wait == pytest.approx(30, abs=2)
+    assert row.other.wait == 2.0
 
 
 def outcome(wait: float, end: float | None = None) -> GangOutcome:

@@ -161,7 +161,7 @@ def _uncertainty(worlds: Worlds, unmeasured: int, theirs: RecordedProfile) -> st
 
 def _notes(followed: ObservedCluster, theirs: RecordedProfile) -> Iterator[str]:
     work = followed.work
-    yield "gangs that never started count with their wait until the end"
+    yield "gangs that never started count with their wait until the end, or until they were deleted"
     if work.is_by_others:
         yield "evictions in the recording are pods that left a node in order before their end and came back"
     if len(theirs.schedulers) > 1:

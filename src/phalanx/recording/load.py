@@ -214,7 +214,7 @@ class _Loading:
         if life.ending is Ending.RUNS:
             self._guesses["runs"] += 1
             return None if self._runs_on else duration_text(worked)
-        self._guesses["deleted" if life.ending is Ending.DELETED else "waits"] += 1
+        self._guesses["lost" if life.lost else "deleted" if life.ending is Ending.DELETED else "waits"] += 1
         guess = self._guess(life)
         return None if guess is None else duration_text(max(guess, worked))
 
@@ -272,6 +272,7 @@ class _Loading:
         self._tell(guesses["declared"], "gang", f"without an end in the recording, with the annotation {DURATION} as duration")
         self._tell(guesses["waits"], "gang", f"not started by the end of the recording{self._guess_text()}")
         self._tell(guesses["deleted"], "gang", f"deleted before the start, but not in the load{self._guess_text()}")
+        self._tell(guesses["lost"], "gang", f"evicted for good, but not in the load{self._guess_text()}")
         self._tell(lost["over"], "gang", "left out: ended before the recording began")
         self._tell(lost["joined"], "pod", "of gangs that ran before the recording, there from the beginning though made later")
         self._tell(self._singles.total(), "pod", "without a gang, in the load as a gang of its own")

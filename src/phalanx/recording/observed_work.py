@@ -20,6 +20,8 @@ from phalanx.recording.use_over_time import UseOverTime
 
 EVICTED, REFUSED = ("evicted", "rolled-back"), "refused"
 BIND_REQUEST = "BindRequest"
+PREEMPTED = "PreemptionByScheduler"
+"""Why kube-scheduler has evicted a pod."""
 BY_OTHERS = "record"
 """The command whose recordings hold no sessions of ours."""
 DIALECT_BY_GROUP = {(kind.group, kind.kind): dialect for dialect, kind in GROUP_BY_DIALECT.items()}
@@ -142,7 +144,7 @@ class ObservedWork:
         self._look()
         if self.is_by_others:
             for life in self.lives:
-                life.evicted = life.displaced
+                life.evicted = life.displaced + life.lost
 
     @property
     def schedulers(self) -> frozenset[str]:
@@ -315,12 +317,12 @@ class ObservedWork:
 
     def _set_stand(self, life: GangLife, seat: Seat, pod: Document, *, was_releasing: bool) -> None:
         now, phase, node = self.cluster.now, (pod.get("status") or {}).get("phase"), pod["spec"].get("nodeName", "")
+        seat.node, seat.is_preempted = node, seat.is_preempted or _is_preempted(pod)
         if phase in ENDED:
             seat.set_stand(Stand.SUCCEEDED if phase == ENDED[0] else Stand.FAILED, now)
             return
         if phase == "Running" and seat.running is None:
             seat.running = now
-        seat.node = node
         if "deletionTimestamp" in pod["metadata"] and seat.stand is Stand.THERE:
             seat.set_stand(Stand.LEAVING, now)
             seat.has_lost_node = self.nodes.is_out(node)
@@ -384,3 +386,9 @@ class ObservedWork:
 def scheduler_of(pod: Document) -> str:
     """Return the scheduler that a pod names."""
     return str(pod["spec"].get("schedulerName") or DEFAULT_SCHEDULER)
+
+
+def _is_preempted(pod: Document) -> bool:
+    """Tell whether a scheduler has evicted a pod, as it says on it; most pods say nothing of the kind."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(item.get("type") == "DisruptionTarget" and item.get("reason") == PREEMPTED for item in conditions)

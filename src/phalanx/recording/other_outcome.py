@@ -1,7 +1,7 @@
 """What became of the gangs of a recording, beside what becomes of them in two simulations: the recorded rules and other ones.
 
-Everything is plain data here, the same for tables and for JSON. A gang that never starts counts with its wait until the end, and as
-one that never started. Gangs that ran before the recording have no waits; their evictions count.
+Everything is plain data here, the same for tables and for JSON. A gang that never starts counts with its wait until the end, or
+until somebody deleted it, and as one that never started. Gangs that ran before the recording have no waits; their evictions count.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -116,7 +116,7 @@ class Distance:
 
 def recorded_outcome(life: GangLife, ended: float) -> GangOutcome:
     """Return what became of a gang of a recording that ended then."""
-    wait = life.wait if life.wait is not None else ended - life.submitted
+    wait = life.wait if life.wait is not None else _longest_wait(life, ended)
     end = None if life.finished is None else life.finished - life.submitted
     return GangOutcome(wait, life.started is not None, life.finished is not None, life.evicted, end)
 
@@ -137,8 +137,20 @@ def compared(
 
 
 def _outcome_in(world: Mapping[str, GangOutcome], name: str, life: GangLife, ended: float) -> GangOutcome:
-    """Return what became of a gang in a simulation; one that never came to be there has waited all the time."""
-    return world.get(name) or GangOutcome(ended - life.submitted, has_started=False, has_finished=False, evicted=0)
+    """Return what became of a gang in a simulation; one that never came to be there has waited all the time.
+
+    Nobody deletes a gang in a simulation. One that was deleted before it started would not have waited for longer in any world.
+    """
+    found, longest = world.get(name), _longest_wait(life, ended)
+    if found is None or (life.patience() is not None and found.wait > longest):
+        return GangOutcome(longest, has_started=False, has_finished=False, evicted=0 if found is None else found.evicted)
+    return found
+
+
+def _longest_wait(life: GangLife, ended: float) -> float:
+    """Return how long a gang that has not started has waited: until it was deleted, or until the end."""
+    patience = life.patience()
+    return ended - life.submitted if patience is None else patience
 
 
 def totals(rows: Sequence[ComparedGang], choose: Callable[[ComparedGang], GangOutcome]) -> Totals:
