@@ -108,6 +108,8 @@ async def attempt(site: Site, row: Row, contender: Contender, number: int, patie
     await site.refuse_overfull_nodes(row)
     await site.clear(submitted)
     numbers = {"cpu": use.cpu_seconds, "memory": use.memory_mib, "requests": float(requests), **measured.numbers}
+    if (recording := running.recording_seconds()) is not None:
+        numbers["recording"] = recording
     return Outcome(contender.name, number, numbers, measured.problem)
 
 
@@ -116,7 +118,8 @@ def brief(row: Row, outcome: Outcome) -> str:
     numbers, headline = outcome.numbers, outcome.numbers.get(HEADLINES[row.load])
     time_text = "-" if headline is None else seconds(headline)
     use = f"{numbers['cpu']:6.1f} s CPU {numbers['memory']:6.0f} MiB {numbers['requests']:8,.0f} requests"
-    return f"{time_text:>10} {use}  {outcome.problem}"
+    cost = f" {numbers['recording'] * 1000:.0f} ms of CPU to record" if "recording" in numbers else ""
+    return f"{time_text:>10} {use}{cost}  {outcome.problem}"
 
 
 def machine(asked: Asked) -> str:

@@ -1,6 +1,7 @@
 """A contender's process: a scheduler that decides by itself, or the client that binds what it is told."""
 
 import asyncio
+import re
 import subprocess
 import sys
 import time
@@ -20,6 +21,7 @@ from phalanx.errors import PhalanxError
 
 STOP_SECONDS = 20.0
 LAST_LINES = 5
+RECORDED = re.compile(r"with ([\d.]+) s of processor time")
 
 
 class Bind(NamedTuple):
@@ -123,6 +125,11 @@ class Running:
     def has_ended(self) -> bool:
         """Tell whether it has ended by itself, which none should."""
         return self._process is not None and self._process.poll() is not None
+
+    def recording_seconds(self) -> float | None:
+        """Return the processor time that its recording took, once it has ended; None if it has none."""
+        found = RECORDED.findall(self._log.read_text(errors="replace"))
+        return float(found[-1]) if found else None
 
     def last_words(self) -> str:
         """Return the end of its log."""

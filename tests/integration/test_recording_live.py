@@ -129,7 +129,7 @@ def test_a_cluster_is_recorded_without_a_scheduler_and_nothing_is_written(plane:
 
 def running(log: Path) -> set[str]:
     """Return the pods that run in a recording by now; it is written half a second later, so they have run for a while then."""
-    changes = [entry for entry in all_entries(log) if isinstance(entry, Changed)]
+    changes = [entry for entry in all_entries(log) if isinstance(entry, Changed) and entry.kind == "Pod"]
     return {entry.name for entry in changes if entry.fields.get("status", {}).get("phase") == "Running" and "train" in entry.name}
 
 

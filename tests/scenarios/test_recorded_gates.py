@@ -56,7 +56,7 @@ def test_a_plan_that_differs_is_shown_and_can_be_traced(log: Path, tmp_path: Pat
     for path in segment_paths(log):
         with SegmentWriter(tmp_path, int(path.stem)) as segment:
             for entry in SegmentReader(path).entries():
-                segment.add(_elsewhere(entry))
+                segment.add([_elsewhere(entry)])
     result = run("replay", str(tmp_path), "-v", "3")
     assert result.exit_code == 3
     assert re.search(r"plan \S+/\S+ behind gates +\w+, \d+, elsewhere, .*differs", result.stdout)

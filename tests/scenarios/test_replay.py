@@ -96,7 +96,7 @@ def _copied(log: Path, folder: Path, change: Any = None) -> Path:  # Any: a func
     for path in segment_paths(log):
         with SegmentWriter(folder, int(path.stem)) as segment:
             for entry in SegmentReader(path).entries():
-                segment.add(entry if change is None else change(entry))
+                segment.add([entry if change is None else change(entry)])
                 segment.flush()
     return folder
 

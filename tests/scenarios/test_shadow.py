@@ -10,8 +10,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from phalanx.cli import main
+from phalanx.model.kinds import NODE, POD
 from phalanx.recording.segments import segment_paths
 from phalanx.sim.world import World
+from phalanx.testing import build
 from tests.support import deadlocked_worlds as deadlocks
 from tests.support import sim_worlds as worlds
 from tests.support.recordings import observed
@@ -77,6 +79,7 @@ def test_text_and_page_have_the_same_words_and_numbers(log: Path, tmp_path: Path
     plain = unescape(re.sub(r"<[^>]+>", " ", page.partition("<main>")[2]))
     assert plain.split() == [word for word in text.split() if word]
     assert "<script" not in page
+    assert ":root { color-scheme: light dark; }" in page, "elsewhere it would leave the background white"
 
 
 def test_the_text_has_the_numbers_of_the_data(log: Path) -> None:
@@ -110,6 +113,71 @@ def test_nothing_is_gained_from_an_end_that_nobody_has_seen(tmp_path: Path) -> N
     found = reported(recorded(world, tmp_path, 100.5))
     assert {gang["name"]: gang["ours"]["started"] for gang in found["gangs"]} == {"default/runs": True, "default/waits": False}
     assert any("still running at the end of the recording, taken to run on" in note for note in found["notes"])
+
+
+def notebooks(world: World, at: float, until: float) -> None:
+    """Let four pods without a gang take all GPUs for some time."""
+    names = [f"note-{number}" for number in range(4)]
+    pods = [{**build.pod(name, gpus=1), "metadata": {"name": name, "namespace": "default"}} for name in names]
+    for pod in pods:
+        pod["spec"] = {**pod["spec"], "schedulerName": "default-scheduler"}
+    world.plan(at, lambda: world.submit([[pod] for pod in pods]))
+    world.plan(until, lambda: [world.store.delete(POD, "default", name) for name in names])
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["there before", "came later"])
+def test_single_pods_take_room_in_our_world_for_as_long_as_they_did(before: bool, tmp_path: Path) -> None:
+    world = deadlocks.without_gangs()
+    notebooks(world, at=5, until=65)
+    worlds.submit(world, worlds.gang("train", tasks=4, gpus=1, duration="60s"), at=15)
+    if before:
+        worlds.run(world, 12)
+    found = reported(recorded(world, tmp_path, 300))
+    (gang,) = found["gangs"]
+    assert gang["recorded"]["wait"] > 45
+    assert gang["ours"]["wait"] == pytest.approx(gang["recorded"]["wait"], abs=2)
+    assert found["uncertainty"]["agreeing"] == 1
+    assert found["use"]["ours"] == {part: pytest.approx(value, abs=0.01) for part, value in found["use"]["recorded"].items()}
+    assert found["use"]["recorded"]["byWholeGangs"] > 0.35
+
+
+def test_both_worlds_count_what_is_held_in_the_same_way(tmp_path: Path) -> None:
+    world = deadlocks.without_gangs()
+    for number in range(3):
+        gang = worlds.gang(f"train-{number}", tasks=2, gpus=1, duration="40s")
+        worlds.submit(world, gang, at=5 + 7 * number)
+    world.plan(60, lambda: world.store.create(build.node("node-9", gpus=1)))
+    world.plan(100, lambda: world.faults.die("node-2"))
+    world.plan(120, lambda: world.store.delete(NODE, "", "node-3"))
+    found = reported(recorded(world, tmp_path, 200))
+    assert found["use"]["ours"] == {part: pytest.approx(value, abs=0.005) for part, value in found["use"]["recorded"].items()}
+    assert 0 < found["use"]["recorded"]["byWholeGangs"] < found["use"]["recorded"]["held"]
+    ends = found["timeToEnd"]
+    assert (ends["gangs"], ends["recorded"]) == (3, pytest.approx(50, abs=1))
+    assert ends["ours"] == pytest.approx(ends["recorded"], abs=1)
+
+
+def test_several_schedulers_are_named_and_what_stands_for_them_is_said(tmp_path: Path) -> None:
+    world = deadlocks.without_gangs()
+    for number, scheduler in enumerate(("default-scheduler", "volcano", "volcano")):
+        group, *pods = worlds.gang(f"train-{number}", tasks=1, gpus=1, duration="20s")
+        for pod in pods:
+            pod["spec"]["schedulerName"] = scheduler
+        worlds.submit(world, [group, *pods], at=5)
+    found = reported(recorded(world, tmp_path, 100))
+    assert found["schedulers"] == {"volcano": 2, "default-scheduler": 1}
+    assert any(
+        note.startswith("gangs of several schedulers: our world schedules all of them, and volcano") for note in found["notes"]
+    )
+
+
+def test_where_no_gang_ended_nothing_is_said_of_ends(tmp_path: Path) -> None:
+    world = deadlocks.without_gangs()
+    worlds.submit(world, worlds.gang("runs", tasks=2, gpus=1), at=5)
+    result = run(str(recorded(world, tmp_path, 60)))
+    assert result.exit_code == 0, result.output
+    assert "time to the end" not in result.stdout
+    assert "1 of 1 duration could not be measured" in result.stdout
 
 
 def test_of_a_long_recording_it_is_said_how_often_the_cluster_was_looked_at(tmp_path: Path) -> None:
@@ -194,7 +262,7 @@ def test_a_recording_of_another_version_is_a_sentence(log: Path, tmp_path: Path)
     first = segment_paths(log)[0]
     content = first.read_bytes()
     line, _, rest = content.partition(b"\n")
-    (tmp_path / first.name).write_bytes(re.sub(rb"\b1\b", b"99", line, count=1) + b"\n" + rest)
+    (tmp_path / first.name).write_bytes(re.sub(rb"\b\d+\b", b"99", line, count=1) + b"\n" + rest)
     result = run(str(tmp_path))
     assert result.exit_code == 1
     assert "was written in format 99" in result.stderr

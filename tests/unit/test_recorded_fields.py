@@ -7,11 +7,21 @@ from typing import Any
 import pytest
 
 from phalanx.dialects.cluster import ObjectCluster, places_read, structs_read
-from phalanx.dialects.recorded_fields import is_recorded, recorded
+from phalanx.dialects.recorded_fields import MOST_BY_HAND, _keeper, is_recorded, recorded
 from phalanx.errors import SnapshotError
 from phalanx.testing import build
 
 PLANTED = "hunter2-planted"
+
+
+@pytest.fixture(params=[False, True], ids=["first", "later"], autouse=True)
+def _begun(request: pytest.FixtureRequest) -> None:
+    """Let the objects of each test be the first of their kind, and let them be later ones, which are taken by types."""
+    _keeper.cache_clear()
+    if request.param:
+        for version, kind in (("v1", "Pod"), ("v1", "Node")):
+            for _ in range(MOST_BY_HAND):
+                recorded({"apiVersion": version, "kind": kind, "metadata": {}})
 
 
 def secretive_pod() -> dict[str, Any]:

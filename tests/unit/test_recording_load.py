@@ -228,7 +228,7 @@ def test_what_a_load_cannot_say_is_counted(tmp_path: Path) -> None:
         (50, lambda: world.store.patch(NODE, "", "node-1", {"metadata": {"labels": {"zone": "b"}}})),
     )  # fmt: skip
     assert load.notes == [
-        "1 pod left out: placed by another scheduler during the recording",
+        "1 pod without a gang, in the load as a gang of its own",
         "1 object changed, and in the load as at first: 1 Queue",
         "1 object gone later, but not in the load: 1 PriorityClass",
         "labels, taints or resources changed, and are in the load as they were first: node-1",

@@ -8,7 +8,7 @@ import pytest
 from phalanx.live.metrics import Metrics
 from phalanx.recording import log_writer
 from phalanx.recording.entries import Carried, Checkpoint, Config, Header, Moment
-from phalanx.recording.log_writer import Bounds, Item, LogWriter
+from phalanx.recording.log_writer import Bounds, LogWriter, Making
 from phalanx.recording.segments import segment_paths
 from tests.unit.test_recording_writer import eventually
 
@@ -20,7 +20,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_writer, "BETWEEN_BLOCKS_SECONDS", 0.01)
 
 
-def checkpoint(number: int) -> Item:
+def checkpoint(number: int) -> Making:
     header = Header(1, "1.0", "p", "test", number, float(number), [], {}, Config("phalanx", ""))
     return lambda: [header, Checkpoint(float(number)), Carried([], [], None)]
 
@@ -45,8 +45,19 @@ def test_what_is_written_is_counted_in_bytes_and_segments(tmp_path: Path) -> Non
     assert [*shown(metrics)] == [sum(sizes), 2.0, 0.0, 0.0]
 
 
+def test_the_time_of_the_thread_is_shown(tmp_path: Path) -> None:
+    metrics, writer = Metrics(lambda: 0.0), LogWriter(tmp_path, Bounds(), report=pytest.fail)
+    metrics.recorded_by(writer)
+    writer.add_checkpoint(checkpoint(1))
+    writer.add(lambda: [Moment(float(number)) for number in range(10_000)])
+    writer.close()
+    found = metrics.registry.get_sample_value(f"{PREFIX}cpu_seconds_total")
+    assert found is not None
+    assert 0.0 < found == writer.cpu_seconds < 10.0
+
+
 def test_what_is_dropped_is_counted(tmp_path: Path) -> None:
-    metrics, writer = Metrics(lambda: 0.0), LogWriter(tmp_path, Bounds(queued=0), report=pytest.fail)
+    metrics, writer = Metrics(lambda: 0.0), LogWriter(tmp_path, Bounds(queued=0), report=lambda text: None)
     metrics.recorded_by(writer)
     writer.add_checkpoint(checkpoint(1))
     for number in range(5):

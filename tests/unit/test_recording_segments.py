@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from phalanx.errors import RecordingError
-from phalanx.recording.entries import Carried, Checkpoint, Config, Decided, Header, Moment, Put
+from phalanx.recording.entries import FORMAT, Carried, Checkpoint, Config, Decided, Header, Moment, Put
 from phalanx.recording.reading import Recording
 from phalanx.recording.segments import BLOCK, SegmentReader, SegmentWriter, segment_paths
 
@@ -13,17 +13,16 @@ CONFIG = Config("phalanx", "")
 
 
 def header(number: int, process: str = "p") -> Header:
-    return Header(1, "1.0", process, "test", number, 100.0 * number, [], {}, CONFIG)
+    return Header(FORMAT, "1.0", process, "test", number, 100.0 * number, [], {}, CONFIG)
 
 
 def write(folder: Path, number: int, *moments: float, process: str = "p") -> Path:
     """Write a segment with a checkpoint of one object and one block per moment."""
     with SegmentWriter(folder, number) as segment:
-        for entry in (header(number, process), Checkpoint(100.0 * number), Put({"kind": "Node"}), Carried([], [], None)):
-            segment.add(entry)
+        segment.add([header(number, process), Checkpoint(100.0 * number), Put({"kind": "Node"}), Carried([], [], None)])
         segment.flush()
         for moment in moments:
-            segment.add(Moment(moment))
+            segment.add([Moment(moment)])
             segment.flush()
     return segment.path
 
@@ -35,9 +34,9 @@ def moments(path: Path) -> list[float]:
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     decided = Decided(3.0, True, {"": {"binds": {"a/b": "node-1"}}})
     with SegmentWriter(tmp_path, 1) as segment:
-        segment.add(header(1))
-        segment.add(decided)
-    assert [*SegmentReader(segment.path).entries()] == [header(1), decided]
+        segment.add([header(1), Moment(1.0)])
+        segment.add([decided])
+    assert [*SegmentReader(segment.path).entries()] == [header(1), Moment(1.0), decided]
 
 
 def test_a_segment_is_never_written_over(tmp_path: Path) -> None:
@@ -73,9 +72,32 @@ def test_another_file_and_an_older_format_are_refused_with_a_sentence(tmp_path: 
     (tmp_path / "000001.phx").write_text("hello\n")
     with pytest.raises(RecordingError, match="is no recording of phalanx"):
         next(SegmentReader(tmp_path / "000001.phx").entries())
-    (tmp_path / "000001.phx").write_text("phalanx recording 0 (phalanx 0.1.0)\n")
-    with pytest.raises(RecordingError, match=r"format 0 by phalanx 0\.1\.0.*replay it with that version"):
-        next(SegmentReader(tmp_path / "000001.phx").entries())
+    for other in (FORMAT - 1, FORMAT + 1):
+        (tmp_path / "000001.phx").write_text(f"phalanx recording {other} (phalanx 0.1.0)\n")
+        with pytest.raises(RecordingError, match=rf"format {other} by phalanx 0\.1\.0.*replay it with that version"):
+            next(SegmentReader(tmp_path / "000001.phx").entries())
+
+
+@pytest.mark.parametrize("left", [0, 5, 20, 30])
+def test_a_segment_that_ends_within_its_first_line_stops_nobody(left: int, tmp_path: Path) -> None:
+    write(tmp_path, 1, 1.0)
+    path = write(tmp_path, 2, 2.0)
+    path.write_bytes(path.read_bytes()[:left])
+    write(tmp_path, 3, 3.0)
+    told: list[str] = []
+    entries = [entry for _, entry in Recording(tmp_path, tell=told.append).entries()]
+    assert [entry.now for entry in entries if isinstance(entry, Moment)] == [1.0, 3.0]
+    assert told == ["000002.phx: ends within its first line: what was written before is whole"]
+
+
+def test_a_block_that_no_version_wrote_is_said(tmp_path: Path) -> None:
+    with SegmentWriter(tmp_path, 1) as segment:
+        segment.add([header(1)])
+        segment.flush()
+        segment.add(["hello"])  # type: ignore[list-item]  # what another program might write
+    reader = SegmentReader(segment.path)
+    assert [*reader.entries()] == [header(1)]
+    assert "block 2 cannot be understood" in str(reader.damage)
 
 
 def test_segments_are_read_in_the_order_of_their_numbers(tmp_path: Path) -> None:

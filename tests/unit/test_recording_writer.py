@@ -1,5 +1,7 @@
 """The writer of recordings: segments follow each other, what is too much goes, and nothing stops the scheduler."""
 
+import errno
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +12,8 @@ import pytest
 from phalanx.errors import RecordingError
 from phalanx.recording import log_writer
 from phalanx.recording.entries import Carried, Checkpoint, Config, Dropped, Header, Moment, Put
-from phalanx.recording.log_writer import Bounds, Item, LogWriter
-from phalanx.recording.segments import segment_paths
+from phalanx.recording.log_writer import Bounds, Item, LogWriter, Making
+from phalanx.recording.segments import SegmentWriter, segment_paths
 from tests.support.recordings import all_entries
 
 PATIENCE_SECONDS = 10.0
@@ -23,7 +25,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_writer, "AFTER_ERROR_SECONDS", 0.02)
 
 
-def checkpoint(number: int) -> Item:
+def checkpoint(number: int) -> Making:
     header = Header(1, "1.0", "p", "test", number, float(number), [], {}, Config("phalanx", ""))
     return lambda: [header, Checkpoint(float(number)), Carried([], [], None)]
 
@@ -82,7 +84,8 @@ def test_the_numbers_go_on_after_a_restart(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_written_in_time_is_counted_and_said(tmp_path: Path) -> None:
-    writer = LogWriter(tmp_path, Bounds(queued=10), report=pytest.fail)
+    reports: list[str] = []
+    writer = LogWriter(tmp_path, Bounds(queued=10), report=reports.append)
 
     def slow() -> list[Moment]:
         time.sleep(0.2)
@@ -103,6 +106,7 @@ def test_what_cannot_be_written_in_time_is_counted_and_said(tmp_path: Path) -> N
     writer.close()
     entries = all_entries(tmp_path)
     assert [entry.count for entry in entries if isinstance(entry, Dropped)] == [lost + 1]
+    assert reports == [f"the recording in {tmp_path} is not complete: {lost + 1} changes could not be written"]
     assert isinstance(entries[-2], Moment)
     assert entries[-2].now == 2000.0
 
@@ -120,8 +124,9 @@ def test_a_failing_disk_is_reported_once_and_tried_again(tmp_path: Path) -> None
     writer.add_checkpoint(checkpoint(2))
     writer.add(heard(2))
     writer.close()
-    assert len(reports) == 1
+    assert len(reports) == 2
     assert reports[0].startswith(f"the recording in {folder} is interrupted: ")
+    assert "is not complete" in reports[1]
     assert [entry.now for entry in all_entries(folder) if isinstance(entry, Moment)] == [2.0]
 
 
@@ -129,6 +134,38 @@ def test_a_folder_that_cannot_be_made_is_an_error_at_once(tmp_path: Path) -> Non
     (tmp_path / "file").write_text("")
     with pytest.raises(RecordingError, match="name another folder with --record"):
         LogWriter(tmp_path / "file", Bounds(), report=pytest.fail)
+
+
+def test_two_writers_do_not_share_a_folder(tmp_path: Path) -> None:
+    first = LogWriter(tmp_path, Bounds(), report=pytest.fail)
+    with pytest.raises(RecordingError, match="another process records in it; name another folder with --record"):
+        LogWriter(tmp_path, Bounds(), report=pytest.fail)
+    first.close()
+    LogWriter(tmp_path, Bounds(), report=pytest.fail).close()
+
+
+def test_a_folder_without_rights_is_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.access", lambda path, mode: False)  # tests may run as root, who may do everything
+    with pytest.raises(RecordingError, match="cannot be written: Permission denied; name another folder with --record"):
+        LogWriter(tmp_path, Bounds(), report=pytest.fail)
+
+
+def test_a_full_disk_leaves_no_file_that_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(segment: SegmentWriter, data: bytes) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    reports: list[str] = []
+    writer = LogWriter(tmp_path, Bounds(), report=reports.append)
+    with monkeypatch.context() as full:
+        full.setattr(SegmentWriter, "_write", refuse)
+        writer.add_checkpoint(checkpoint(1))
+        eventually(lambda: bool(reports))
+    assert segment_paths(tmp_path) == []
+    for number in range(3):
+        writer.add(heard(number))
+    writer.close()
+    assert reports[0].endswith("is interrupted: No space left on device; tried again in 0.02 s")
+    assert reports[1:] == [f"the recording in {tmp_path} is not complete: 3 changes could not be written"]
 
 
 def test_whoever_is_patient_drops_nothing(tmp_path: Path) -> None:

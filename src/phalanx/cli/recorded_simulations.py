@@ -86,6 +86,9 @@ def _input(found: RecordedLoad) -> SimulationInput:
 def outcomes(result: Mapping[str, Any]) -> dict[str, GangOutcome]:
     """Return what became of every gang of a simulation."""
     return {
-        gang["name"]: GangOutcome(gang["wait"], gang["started"] is not None, gang["finished"] is not None, gang["evicted"])
+        gang["name"]: GangOutcome(
+            gang["wait"], gang["started"] is not None, gang["finished"] is not None, gang["evicted"],
+            None if gang["finished"] is None else gang["finished"] - gang["submitted"],
+        )
         for gang in result["gangs"]
-    }
+    }  # fmt: skip

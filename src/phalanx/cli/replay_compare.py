@@ -109,7 +109,12 @@ def _lines(found: Comparison) -> Iterator[str]:
     if len(found.rows) > MOST_GANGS:
         yield f"and {counted(len(found.rows) - MOST_GANGS, 'more gang')}; -o json has all of them"
     yield from ("", *aligned(_totals(found)))
-    yield from ("", "gangs that never started count with their wait until the end", _uncertainty(found), *_notes(found))
+    yield from (
+        "",
+        "gangs that never started count with their wait until the end, or until they were deleted",
+        _uncertainty(found),
+        *_notes(found),
+    )
 
 
 def _header(found: Comparison) -> tuple[str, ...]:

@@ -294,6 +294,9 @@ async def _schedule(asked: RunOptions, client: "Client") -> None:
             if recorder is not None and address is not None:
                 operations.measuring.metrics.recorded_by(recorder.writer)
             await operations.run(address, is_over)
+        if recorder is not None:
+            written, seconds = recorder.writer.written_bytes / 1024, recorder.writer.cpu_seconds
+            logger.log(logging.INFO, "recorded %.0f KiB in %s with %.3f s of processor time", written, asked.record, seconds)
 
 
 @contextmanager

@@ -9,7 +9,8 @@ from phalanx.cli.shadow_sections import Section
 
 TITLE = "Report of a shadow"
 STYLE = """
-body { margin: 0 auto; padding: 1rem; max-width: 76rem; font: 1rem/1.5 system-ui, sans-serif; color-scheme: light dark; }
+:root { color-scheme: light dark; }
+body { margin: 0 auto; padding: 1rem; max-width: 76rem; font: 1rem/1.5 system-ui, sans-serif; }
 h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
 .table { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }

@@ -21,6 +21,7 @@ from phalanx.errors import ConfigError
 from phalanx.explain.reason_text import counted
 from phalanx.live.catalogue import connected
 from phalanx.model.kinds import GROUP_BY_DIALECT
+from phalanx.model.listing import listed
 from phalanx.recording.cluster_watch import ClusterWatch
 from phalanx.recording.gang_lives import GangLife
 from phalanx.recording.load import load_of
@@ -30,13 +31,14 @@ from phalanx.recording.observed_work import scheduler_of
 from phalanx.recording.other_outcome import AGREED_SECONDS, compared
 from phalanx.recording.reading import Recording
 from phalanx.recording.replay import policy_of_config
-from phalanx.recording.shadow_outcome import Worlds, seen, use
+from phalanx.recording.shadow_outcome import Worlds, both_uses, counted_resource, seen
 from phalanx.session.policy import Policy
 from phalanx.sim.metrics import short_time
 from phalanx.sim.world import START
 
 Json = dict[str, Any]  # Any: as JSON has it
 NATIVE = GROUP_BY_DIALECT["native"]
+MOST_NAMED = 8
 SHORT_SECONDS = 5.0
 """Looks that are closer miss nothing that matters."""
 RESEMBLING = {
@@ -120,8 +122,8 @@ def _compared(asked: ShadowOptions, followed: ObservedCluster, ours: tuple[str, 
     worlds = Worlds.of(compared(load.names, work.ended, same, other), {half.gang for half in watch.all_half_starts()})
     return {
         "version": __version__, "from": time_text(work.begun), "to": time_text(work.ended), "seconds": round(load.seconds, 3),
-        "profile": ours[0], "recordedProfile": theirs.name, "schedulers": dict(theirs.schedulers), **seen(watch),
-        **worlds.document(), "use": use(watch, results[1]["metrics"]),
+        "profile": ours[0], "recordedProfile": theirs.name, "schedulers": dict(theirs.schedulers),
+        **seen(watch, counted_resource(work.use)), **worlds.document(), "use": both_uses(work.use, results[1]["metrics"]),
         "uncertainty": {
             "unmeasuredDurations": load.unmeasured, "marginSeconds": round(worlds.margin, 3), **worlds.distance.document(),
             "text": _uncertainty(worlds, load.unmeasured, theirs),
@@ -152,20 +154,24 @@ def _uncertainty(worlds: Worlds, unmeasured: int, theirs: RecordedProfile) -> st
     worst = f", at most by {short_time(far.largest)} ({far.farthest})" if far.farthest else ""
     return (
         f"{durations}; a simulation under {theirs.name} differs from what was recorded by {short_time(far.mean)} of waiting on "
-        f"average{worst}, and {far.agreeing} of {counted(far.gangs, 'gang')} agree within {AGREED_SECONDS:g}s: differences up to "
-        f"{short_time(worlds.margin)} mean nothing"
+        f"average{worst}, and {far.agreeing} of {counted(far.gangs, 'gang')} agree within {AGREED_SECONDS:g}s; nine of ten are "
+        f"closer than the margin: differences up to {short_time(worlds.margin)} mean nothing"
     )
 
 
 def _notes(followed: ObservedCluster, theirs: RecordedProfile) -> Iterator[str]:
     work = followed.work
-    yield "gangs that never started count with their wait until the end"
+    yield "gangs that never started count with their wait until the end, or until they were deleted"
     if work.is_by_others:
-        yield "evictions in the recording are pods that left a node before their end and came back"
+        yield "evictions in the recording are pods that left a node in order before their end and came back"
+    if len(theirs.schedulers) > 1:
+        yield f"gangs of several schedulers: our world schedules all of them, and {theirs.name} stands for all that were recorded"
     if theirs.is_unknown:
         name = theirs.schedulers.most_common(1)[0][0]
         yield f"no profile is known to resemble the scheduler {name!r}, and {theirs.name} stands for it; see --recorded-profile"
     if followed.between > SHORT_SECONDS:
         yield f"the cluster was looked at every {short_time(followed.between)}: what lasted less may not have been seen"
+    if work.header is not None and work.header.hidden:
+        yield f"as if there were none, because the shadow may not list them: {listed(work.header.hidden, MOST_NAMED)}"
     if work.dropped:
         yield f"{counted(work.dropped, 'change')} could not be recorded"

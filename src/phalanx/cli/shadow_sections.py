@@ -11,6 +11,7 @@ from phalanx.sim.metrics import percent_text, short_time
 
 Json = Mapping[str, Any]  # Any: as JSON has it
 MOST_ROWS, MOST_NAMED = 40, 8
+WORLDS = ("recorded", "ours")
 NEVER, RAN, NOTHING, NOW = "never", "ran", "-", "now"
 WORDS = {"nvidia.com/gpu": "GPU", "cpu": "CPU"}
 
@@ -125,16 +126,22 @@ def _signed(gang: Json) -> str:
 def _totals(found: Json) -> Section:
     if not found["gangs"]:
         return Section("TOTALS")
-    both, use = (found["totals"]["recorded"], found["totals"]["ours"]), (found["use"]["recorded"], found["use"]["ours"])
+    both, use = ([found[part][name] for name in WORLDS] for part in ("totals", "use"))
     waits = {"mean wait": "meanWait", "p90 wait": "p90Wait", "longest wait": "longestWait"}
     counts = {"gangs started": "started", "never started": "neverStarted", "finished": "finished", "pods evicted": "evictions"}
-    parts = {f"{_resource(found)}s held": "held", f"{_resource(found)}s held by whole gangs": "byWholeGangs"}
+    parts = {f"{_resource(found)}s held": "held", f"{_resource(found)}s at work": "byWholeGangs"}
     rows = [
         *((label, *(short_time(item[name]) for item in both)) for label, name in waits.items()),
+        *_ends(found["timeToEnd"]),
         *((label, *(str(item[name]) for item in both)) for label, name in counts.items()),
         *((label, *(NOTHING if item[name] is None else percent_text(item[name]) for item in use)) for label, name in parts.items()),
     ]
     return _table("TOTALS", ("", "RECORDED", "OURS"), rows)
+
+
+def _ends(found: Json) -> Iterator[tuple[str, ...]]:
+    if found["gangs"]:
+        yield f"mean time to the end of {counted(found['gangs'], 'gang')}", *(short_time(found[name]) for name in WORLDS)
 
 
 def _table(title: str, header: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, texts: int = 1) -> Section:

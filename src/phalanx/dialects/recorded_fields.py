@@ -5,12 +5,13 @@ comes along: no environment, no commands, no arguments, no mounts, no secrets. O
 dialect or plugin may read, by their domains; labels are kept, since selectors may name any of them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
-from typing import Any, TypedDict
+from itertools import groupby, islice
+from types import UnionType
+from typing import Annotated, Any, TypedDict, Union, get_args, get_origin
 
 import msgspec
-from msgspec.inspect import DictType, Field, ListType, StructType, Type, UnionType, type_info
 
 from phalanx.dialects.cluster import Document, group_and_kind, places_read, structs_read
 from phalanx.dialects.group_references import KAI_GROUP
@@ -29,7 +30,14 @@ NAMES = frozenset(
 """Annotations without a domain that are kept."""
 ALWAYS: "Fields" = {"apiVersion": None, "kind": None}
 ANNOTATED = "annotations"
+WRAPPING = (Union, UnionType, Annotated)
+MOST_BY_HAND = 16
+"""So many objects of a kind are gone through in Python: a type takes longer to make than it saves on these, and most have few."""
+TOGETHER = 50
+"""So many objects of a kind are gone through at once."""
 _KINDS = places_read()
+_TYPES: dict[int, tuple["Fields", Any]] = {}  # Any: as made below
+"""The types of fields, by which object that is; whatever has the same fields shares them."""
 
 Fields = Mapping[str, "Fields | list[Fields | None] | Callable[[Any], Any] | None"]  # Any: as JSON has it
 """The fields of an object that are kept, each with those inside it; None keeps everything."""
@@ -40,16 +48,22 @@ TakesByPart = Mapping[str, Takes | None]
 Part = Fields | list[Any] | Callable[[Any], Any] | None  # Any: as above, one level deeper
 
 
-def recorded(document: Document) -> Document | None:
+def recorded(document: Document) -> dict[str, Any] | None:
     """Return what is kept of an object; None for a kind that sessions do not read."""
-    place = group_and_kind(document)
-    if not is_recorded(*place):
-        return None
-    kept: dict[str, Any] = _taken(_shape(place), _fields_of(place), document)
-    meta = kept.get("metadata")
-    if isinstance(meta, dict) and meta.get(ANNOTATED):
-        meta[ANNOTATED] = _known_annotations(meta[ANNOTATED])
-    return kept
+    keeper = _keeper(*_version_and_kind(document))
+    return None if keeper is None else keeper.kept([document])[0]
+
+
+def recorded_all(documents: Iterable[Document]) -> Iterator[dict[str, Any]]:
+    """Yield what is kept of many objects, as far as sessions read their kinds; those of one kind best follow each other."""
+    for names, alike in groupby(documents, _version_and_kind):
+        keeper = _keeper(*names)
+        while keeper is not None and (some := [*islice(alike, TOGETHER)]):
+            yield from keeper.kept(some)
+
+
+def _version_and_kind(document: Document) -> tuple[str, str]:
+    return str(document.get("apiVersion", "")), str(document.get("kind", ""))
 
 
 def is_recorded(group: str, kind: str) -> bool:
@@ -69,6 +83,14 @@ def takes_by_part(place: tuple[str, str]) -> TakesByPart:
     }
 
 
+@cache
+def part_taken(place: tuple[str, str], part: str) -> Take:
+    """Return what takes out of one part of objects what is kept of it."""
+    take = _take(_fields_of(place)[part])
+    assert take is not None, f"{part} is no value by itself"
+    return take
+
+
 def _take(fields: Part) -> Take | None:
     if fields is None or callable(fields):
         return fields
@@ -78,7 +100,7 @@ def _take(fields: Part) -> Take | None:
 
 def _holder(fields: Part) -> type[msgspec.Struct]:
     """Return a struct around the type of fields: of other types msgspec finds out each time what they are, in 4 µs and more."""
-    return msgspec.defstruct("Holder", [("value", _typed("Recorded", fields))])
+    return msgspec.defstruct("Holder", [("value", _typed(fields))])
 
 
 def _taken(holder: type[msgspec.Struct], fields: Part, value: Any) -> Any:  # Any: what JSON has
@@ -88,18 +110,42 @@ def _taken(holder: type[msgspec.Struct], fields: Part, value: Any) -> Any:  # An
         return _kept(value, fields)
 
 
+class _Keeper:
+    """Takes what is kept out of the objects of one kind."""
+
+    def __init__(self, place: tuple[str, str]) -> None:
+        self._fields = _fields_of(place)
+        self._left = MOST_BY_HAND
+        self._shape: type[msgspec.Struct] | None = None
+        """The fields as a type, by which msgspec takes them out; in Python that takes ten times as long."""
+
+    def kept(self, documents: list[Document]) -> list[dict[str, Any]]:
+        self._left -= len(documents)
+        if self._left > 0:
+            return [_kept(document, self._fields) for document in documents]
+        self._shape = self._shape or _holder([self._fields])
+        kept: list[dict[str, Any]] = _taken(self._shape, [self._fields], documents)
+        for document in kept:
+            meta = document.get("metadata")
+            if isinstance(meta, dict) and meta.get(ANNOTATED):
+                meta[ANNOTATED] = _known_annotations(meta[ANNOTATED])
+        return kept
+
+
 @cache
-def _shape(place: tuple[str, str]) -> type[msgspec.Struct]:
-    """Return the fields of a kind as a type, so that msgspec takes them out; in Python that takes ten times as long."""
-    return _holder(_fields_of(place))
+def _keeper(version: str, kind: str) -> _Keeper | None:
+    place = group_and_kind({"apiVersion": version, "kind": kind})
+    return _Keeper(place) if is_recorded(*place) else None
 
 
-def _typed(name: str, fields: Part) -> Any:  # Any: a type that is made here
+def _typed(fields: Part) -> Any:  # Any: a type that is made here
     if isinstance(fields, Mapping):
-        inner = {key: _typed(f"{name}{number}", fields[key]) for number, key in enumerate(fields)}
-        return TypedDict(name, inner, total=False) | None  # type: ignore[operator]  # made of data
+        if id(fields) not in _TYPES:
+            inner = {key: _typed(part) for key, part in fields.items()}
+            _TYPES[id(fields)] = fields, TypedDict("Recorded", inner, total=False) | None  # type: ignore[operator]  # made of data
+        return _TYPES[id(fields)][1]
     if isinstance(fields, list):
-        return list[_typed(f"{name}_", fields[0])] | None  # type: ignore[misc]  # made of data
+        return list[_typed(fields[0])] | None  # type: ignore[misc]  # made of data
     return Any
 
 
@@ -141,7 +187,7 @@ def _fields_of(place: tuple[str, str]) -> Fields:
 def _all_fields(structs: tuple[type[msgspec.Struct], ...]) -> dict[str, Part]:
     found: dict[str, Part] = {}
     for struct in structs:
-        found = _together(found, _fields(type_info(struct)))
+        found = _together(found, _fields(struct))
     return found
 
 
@@ -153,26 +199,26 @@ def _together(left: Any, right: Any) -> Any:  # Any: two parts of one type
     return left
 
 
-def _fields(kind: Type, within: tuple[type, ...] = ()) -> Part:
+def _fields(kind: Any, holder: type | None = None) -> Part:  # Any: a type as it is written
     """Return the fields of a type; a struct that holds itself is kept whole from there on."""
-    if isinstance(kind, UnionType):
-        return next((found for part in kind.types if (found := _fields(part, within)) is not None), None)
-    if isinstance(kind, ListType):
-        inner = _fields(kind.item_type, within)
-        return None if inner is None else [inner]
-    if isinstance(kind, StructType) and kind.cls not in within:
-        return {field.encode_name: _of_field(field, (*within, kind.cls)) for field in kind.fields}
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return None if kind is holder else _fields_of_struct(kind)
+    inner, origin = get_args(kind), get_origin(kind)
+    if origin is list:
+        found = _fields(inner[0], holder)
+        return None if found is None else [found]
+    if origin in WRAPPING:
+        return next((found for part in inner if (found := _fields(part, holder)) is not None), None)
     return None
 
 
-def _of_field(field: Field, within: tuple[type, ...]) -> Part:
-    if field.encode_name == ANNOTATED and isinstance(_only(field.type), DictType):
+@cache
+def _fields_of_struct(struct: type[msgspec.Struct]) -> Fields:
+    """Return the fields of a struct, the same object each time: metadata, containers and selectors are parts of many others."""
+    return {field.encode_name: _of_field(field.encode_name, field.type, struct) for field in msgspec.structs.fields(struct)}
+
+
+def _of_field(name: str, kind: Any, holder: type) -> Part:  # Any: as above
+    if name == ANNOTATED and any(get_origin(part) is dict for part in (kind, *get_args(kind))):
         return _known_annotations
-    return _fields(field.type, within)
-
-
-def _only(kind: Type) -> Type:
-    """Return what a field holds if it holds anything."""
-    if not isinstance(kind, UnionType):
-        return kind
-    return next((part for part in kind.types if isinstance(part, DictType)), kind)
+    return _fields(kind, holder)

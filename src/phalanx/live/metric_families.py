@@ -4,10 +4,14 @@ Base units, histograms for time, and no names of pods or gangs as labels: there 
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 
 from phalanx.live.metric_gauges import ReadCounter, ReplacedGauge
+
+if TYPE_CHECKING:  # few processes are recorded, and the library for it takes a while to import
+    from phalanx.recording.log_writer import LogWriter
 
 DECIDING = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Buckets for what the process does by itself, in seconds."""
@@ -116,6 +120,9 @@ class RecordingFamilies:
     def __init__(self, registry: CollectorRegistry) -> None:
         """Enter them."""
         self.written = ReadCounter(registry, "phalanx_recording_written_bytes_total", "Bytes written to the recording.")
+        self.cpu = ReadCounter(
+            registry, "phalanx_recording_cpu_seconds_total", "Processor time of the thread that writes the recording."
+        )
         self.segments = ReadCounter(registry, "phalanx_recording_segments_total", "Segments of the recording that were begun.")
         self.dropped = ReadCounter(
             registry,
@@ -125,3 +132,11 @@ class RecordingFamilies:
         self.interrupted = Gauge(
             "phalanx_recording_interrupted", "1 while nothing can be recorded, as on a full disk.", registry=registry
         )
+
+    def show(self, writer: "LogWriter") -> None:
+        """Everything is recorded, by this writer."""
+        self.written.read = lambda: writer.written_bytes
+        self.cpu.read = lambda: writer.cpu_seconds
+        self.segments.read = lambda: writer.segments
+        self.dropped.read = lambda: writer.dropped
+        self.interrupted.set_function(lambda: writer.is_interrupted)

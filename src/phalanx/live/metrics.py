@@ -161,10 +161,7 @@ class Metrics:
 
     def recorded_by(self, writer: "LogWriter") -> None:
         """Everything is recorded, by this writer."""
-        self._recording.written.read = lambda: writer.written_bytes
-        self._recording.segments.read = lambda: writer.segments
-        self._recording.dropped.read = lambda: writer.dropped
-        self._recording.interrupted.set_function(lambda: writer.is_interrupted)
+        self._recording.show(writer)
 
     def configured(self) -> None:
         """The process began with a good configuration."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from phalanx.dialects.cluster import ObjectCluster, kinds_read
 from phalanx.live.clock import LoopClock
 from phalanx.live.watching import Watching
+from phalanx.model.kinds import NODE, POD
 from phalanx.recording.entries import Config
 from phalanx.recording.log_writer import Bounds, LogWriter
 from phalanx.recording.recorder import Recorded, Recorder
@@ -15,6 +16,8 @@ from phalanx.store.api_client import ApiClient
 from phalanx.store.kube.mirror import Mirror
 
 BETWEEN_TURNS_SECONDS = 2.0
+NEEDED = frozenset({POD, NODE})
+"""Whoever may not read these sees nothing; without any other kind there is still something to see."""
 
 
 class Observer:
@@ -31,6 +34,9 @@ class Observer:
         client.heard = self.clock.hear
         self.mirror = Mirror(lambda: self.clock.now)
         self.watching = Watching(client, self.mirror, kinds_read(), report=report)
+        self.begun: Callable[[LogWriter], None] = lambda writer: None
+        """Called with whoever writes, once everything is listed."""
+        self.watching.hideable = frozenset(kinds_read()) - NEEDED
 
     async def run(self, folder: Path, bounds: Bounds, is_over: asyncio.Event, *, turned: Callable[[int], None]) -> None:
         """Record until it is over; `turned` is called now and then with how many changes could not be recorded so far."""
@@ -39,7 +45,9 @@ class Observer:
         synced = asyncio.create_task(self.watching.has_synced.wait())
         await asyncio.wait({watching, end, synced}, return_when=asyncio.FIRST_COMPLETED)
         writer = LogWriter(folder, bounds, report=self._report)
-        recorder = Recorder(Recorded("record", cache, self.mirror.everything, lambda: self.clock.now), writer, self._config)
+        self.begun(writer)
+        recorded = Recorded("record", cache, self.mirror.everything, lambda: self.clock.now, hidden=self._hidden)
+        recorder = Recorder(recorded, writer, self._config)
         self.mirror.listen(recorder.noticed)
         try:
             while not end.done() and not watching.done():
@@ -53,3 +61,6 @@ class Observer:
             recorder.close()
         if not watching.cancelled() and (problem := watching.exception()) is not None:
             raise problem
+
+    def _hidden(self) -> list[str]:
+        return sorted(kind.resource for kind in self.mirror.hidden)

@@ -76,6 +76,7 @@ class Shadow:
         self._cache = SchedulerCache(ObjectCluster(schedulers=setup.schedulers), report=report)
         self._observer.mirror.listen(self._notice)
         self.watch, self.metrics = ClusterWatch(setup.profile, keeps=False), ShadowMetrics(lambda: self._clock.now)
+        self._observer.begun = self.metrics.recording.show
         self._heartbeat = Heartbeat(lambda: self._clock.elapsed)
         self._rests_until = 0.0
         self._told: frozenset[GangKey] = frozenset()

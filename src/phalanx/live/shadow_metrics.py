@@ -7,6 +7,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Gauge, Info, ProcessCollector, generate_latest
 
 from phalanx import __version__
+from phalanx.live.metric_families import RecordingFamilies
 from phalanx.recording.cluster_watch import ClusterWatch
 
 RECORDED, OURS = "recorded", "ours"
@@ -34,6 +35,7 @@ class ShadowMetrics:
         self._age.set_function(self._age_seconds)
         self._build = Info("phalanx_build", "Which build this is.", registry=self.registry)
         self._build.info({"version": __version__})
+        self.recording = RecordingFamilies(self.registry)
         ProcessCollector(registry=self.registry)
 
     def _gauge(self, name: str, text: str, *labels: str) -> Gauge:

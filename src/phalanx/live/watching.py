@@ -58,6 +58,8 @@ class Watching:
         self._by_resource = {kind.resource: kind for kind in KINDS if kind in watched}
         self.reflectors: dict[Kind, Reflector] = {}
         self._tasks: dict[Kind, asyncio.Task[None]] = {}
+        self.hideable = HIDEABLE
+        """Kinds without which one can go on where nobody may read them."""
         self.has_synced = asyncio.Event()
         """Everything that was served at the start has been listed."""
         self.on_synced: Callable[[], None] = lambda: None
@@ -166,7 +168,7 @@ class Watching:
 
     def _reflector(self, kind: Kind) -> Reflector:
         only = self._single.get(kind)
-        may_be_hidden = kind in HIDEABLE or only is not None
+        may_be_hidden = kind in self.hideable or only is not None
         return Reflector(self._client, self._mirror, kind, report=self._report, may_be_hidden=may_be_hidden, only=only)
 
     def _pass_on(self, kind: Kind, type_: str) -> None:
@@ -268,7 +270,7 @@ class Watching:
             await asyncio.sleep(CATCH_UP_STEP_SECONDS)
             if asyncio.get_running_loop().time() < says_at:
                 continue
-            unknown = [kind.resource for kind in behind if kind not in HIDEABLE and not self._is_known(kind, since)]
+            unknown = [kind.resource for kind in behind if kind not in self.hideable and not self._is_known(kind, since)]
             if not unknown:
                 return
             self._report(f"nothing is decided before these are listed again: {', '.join(unknown)}")

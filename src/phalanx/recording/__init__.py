@@ -10,7 +10,7 @@ to the same code gets the same decisions, and can stop, ask and try something el
     extender_answers.py what other processes answered, and
     segments.py         how: segments of checksummed, compressed blocks
     replay.py           feeds a recording to sessions again and compares what they decide
-    observed_work.py    follows the gangs, pods and nodes of a recording, with gang_lives.py and node_history.py
+    observed_work.py    follows the gangs, pods and nodes of a recording, with gang_lives.py, node_history.py and use_over_time.py
     load.py             makes a load for simulations of them
     other_outcome.py    sets what was recorded beside two simulations of that load
     cluster_watch.py    looks at a cluster that others schedule, with half_starts.py and deadlocks.py

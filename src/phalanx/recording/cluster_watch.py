@@ -5,18 +5,16 @@ recording of one, so both say the same. Between two looks everything is taken to
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from phalanx.controllers.controller import View
 from phalanx.explain.gang_status import GangStatus, gang_status
-from phalanx.model.resources import scale_of
 from phalanx.model.task import GangKey
 from phalanx.recording.deadlocks import DeadlockSearch
-from phalanx.recording.half_starts import COUNTED, GRACE_SECONDS, HalfStart, HalfStarts
+from phalanx.recording.half_starts import GRACE_SECONDS, HalfStart, HalfStarts
 from phalanx.scheduling.cache import SchedulerCache
 from phalanx.scheduling.sessions import HeldSession, Scope, Sessions
 from phalanx.session.cycle import Profile
-from phalanx.state.snapshot import Snapshot
 
 
 @dataclass(slots=True)
@@ -49,21 +47,6 @@ class Deadlock:
     is_over: bool = False
 
 
-@dataclass(slots=True)
-class HeldResources:
-    """How much was held and offered, times seconds, by resource."""
-
-    held: dict[str, float] = field(default_factory=dict)
-    in_vain: dict[str, float] = field(default_factory=dict)
-    """By gangs without their minimum."""
-    offered: dict[str, float] = field(default_factory=dict)
-
-    def add(self, resource: str, amounts: tuple[float, float, float], seconds: float) -> None:
-        """Add amounts that were so for some time."""
-        for table, amount in zip((self.held, self.in_vain, self.offered), amounts, strict=True):
-            table[resource] = table.get(resource, 0.0) + amount * seconds
-
-
 class ClusterWatch:
     """Takes looks at one cluster, and keeps what it saw."""
 
@@ -72,13 +55,11 @@ class ClusterWatch:
         self._profile, self._keeps = profile, keeps
         self._search = DeadlockSearch(profile.policy)
         self._sessions: tuple[SchedulerCache, Sessions] | None = None
-        self._last: tuple[float, dict[str, tuple[float, float, float]]] | None = None
         self.half_starts = HalfStarts()
         self.past_half_starts: list[HalfStart] = []
         self.room: dict[GangKey, RoomSpan] = {}
         self.past_room: list[RoomSpan] = []
         self.deadlocks: list[Deadlock] = []
-        self.resources = HeldResources()
         self.looks = 0
 
     def look(self, cache: SchedulerCache, view: View, now: float) -> HeldSession:
@@ -87,7 +68,6 @@ class ClusterWatch:
         over = [half for half in self.half_starts.look(session.whole) if half.seconds >= GRACE_SECONDS]
         self._note_room(session, now)
         self._note_deadlock(cache, now)
-        self._count(session.whole)
         self.looks += 1
         if self._keeps:
             self.past_half_starts += over
@@ -151,20 +131,3 @@ class ClusterWatch:
         if not self._keeps:
             self.deadlocks.clear()
         self.deadlocks.append(Deadlock(dict.fromkeys(gangs), since, now))
-
-    # --- what is held ------------------------------------------------------------------------------------------------
-
-    def _count(self, snapshot: Snapshot) -> None:
-        if self._last is not None:
-            since, amounts = self._last
-            for resource, counts in amounts.items():
-                self.resources.add(resource, counts, snapshot.now - since)
-        self._last = snapshot.now, {resource: self._amounts(snapshot, resource) for resource in COUNTED}
-
-    def _amounts(self, snapshot: Snapshot, resource: str) -> tuple[float, float, float]:
-        row = snapshot.space.row_by_name.get(resource)
-        if row is None:
-            return 0.0, 0.0, 0.0
-        offered, scale = snapshot.nodes.allocatable[row][~snapshot.nodes.unready], scale_of(resource)
-        in_vain = sum(half.held.get(resource, 0.0) for half in self.half_starts.current.values())
-        return float(snapshot.used[row].sum()) / scale, in_vain, float(offered.sum()) / scale

@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-FORMAT = 1
+FORMAT = 2
+"""Of the files. Format 1 had each entry behind its length."""
 
 
 class Entry(Struct, array_like=True, frozen=True):
@@ -33,6 +34,8 @@ class Header(Entry, tag="H", frozen=True):
     config: "Config"
     pace: dict[str, float] = {}
     """How often sessions are held: `gap`, `later` and `heartbeat` in seconds; empty where none are."""
+    hidden: list[str] = []
+    """Kinds that whoever recorded was not allowed to read, so that they are not in the recording."""
 
 
 class Config(Entry, tag="C", frozen=True):
@@ -86,6 +89,19 @@ class Changed(Entry, tag="c", frozen=True):
     """Parts, each with a field of it that is not there any more."""
 
 
+class Landed(Entry, tag="l", frozen=True):
+    """A pod got its node as we asked for, and nothing else of it changed but its status and what binding writes."""
+
+    namespace: str
+    name: str
+    node: str
+    labels: dict[str, str]
+    """Those of the topology, which binding writes."""
+    minima: str | None
+    """The annotation with which it was bound; None if it has none."""
+    status: dict[str, Any] | None  # Any: as JSON has it
+
+
 class Gone(Entry, tag="-", frozen=True):
     """An object went."""
 
@@ -102,6 +118,12 @@ class Assumed(Entry, tag="a", frozen=True):
     uid: str
     status: str
     node: str
+
+
+class AsDecided(Entry, tag="n", frozen=True):
+    """So many pods are assumed to be bound, the next ones of the last session in its order."""
+
+    count: int
 
 
 class Forgotten(Entry, tag="f", frozen=True):
@@ -162,8 +184,9 @@ class Ended(Entry, tag="E", frozen=True):
 
 
 AnyEntry = (
-    Header | Config | Checkpoint | Carried | Moment | Put | Changed | Gone | Assumed | Forgotten | RequestAssumed
-    | RequestConfirmed | Decided | Planned | CarriedOut | Dropped | Ended
+    Header | Config | Checkpoint | Carried | Moment | Put | Changed | Landed | Gone | Assumed | AsDecided | Forgotten
+    | RequestAssumed | RequestConfirmed | Decided | Planned | CarriedOut | Dropped | Ended
 )  # fmt: skip
 ENCODER = msgspec.msgpack.Encoder()
-DECODER = msgspec.msgpack.Decoder(AnyEntry)
+DECODER = msgspec.msgpack.Decoder(list[AnyEntry])
+"""Of one array of a block."""

@@ -39,8 +39,13 @@ class Seat:
     stand: Stand = Stand.THERE
     since: float = 0.0
     """When it came to stand there."""
+    node: str = ""
     running: float | None = None
     """Since when its pod runs."""
+    has_lost_node: bool = False
+    """Its pod left a node that was cordoned, not ready or gone: no scheduler evicted it."""
+    is_preempted: bool = False
+    """Its pod says that a scheduler evicted it."""
     ended: float | None = None
     failures: list[float] = field(default_factory=list)
     """When its pods failed, and others came in their place."""
@@ -91,7 +96,7 @@ class GangLife:
     """When it was whole, from and to."""
     evicted: int = 0
     displaced: int = 0
-    """How many of its pods ran, left before their end, and came back."""
+    """How many of its pods ran, left a node that was in order before their end, and came back."""
     is_closed: bool = False
     """What comes under its name from now on is another gang."""
 
@@ -135,13 +140,24 @@ class GangLife:
         """When it ended; None if it has not."""
         return self.spans[-1][1] if self.ending is Ending.ENDED else None
 
+    def patience(self) -> float | None:
+        """Return the seconds from its arrival until somebody deleted it before it had started; None if nobody did."""
+        if self.ending is not Ending.DELETED or not self.seats:
+            return None
+        return max(seat.since for seat in self.seats) - self.submitted
+
     def worked(self, now: float) -> float:
         """Return the seconds of its longest span, until now."""
         return max(((now if until is None else until) - since for since, until in self.spans), default=0.0)
 
+    @property
+    def lost(self) -> int:
+        """How many of its pods a scheduler evicted, and nobody made again."""
+        return sum(seat.is_preempted and seat.stand in (Stand.LEAVING, Stand.GONE, Stand.FAILED) for seat in self.seats)
+
     def duration(self) -> float | None:
-        """Return how long its work took, from its last start to its end; None if it has not ended."""
-        if self.finished is None:
+        """Return how long its work took, from its last start to its end; None if it has not ended, or was evicted for good."""
+        if self.finished is None or self.lost:
             return None
         return self.finished - self.spans[-1][0]
 
@@ -174,9 +190,10 @@ class GangLife:
         for_seconds = now - vacant.since if vacant.stand is not Stand.LEAVING else 0.0
         if vacant.stand is Stand.FAILED:
             vacant.failures.append(vacant.since)
-        elif vacant.running is not None:
+        elif vacant.running is not None and not vacant.has_lost_node:
             self.displaced += 1
         vacant.uid, vacant.key, vacant.running, vacant.ended = uid, key, None, None
+        vacant.has_lost_node = vacant.is_preempted = False
         vacant.set_stand(Stand.THERE, now)
         self.seat_by_uid[uid] = vacant
         return vacant, for_seconds

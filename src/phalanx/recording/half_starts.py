@@ -10,15 +10,13 @@ from dataclasses import dataclass, field
 from phalanx.explain.gang_status import has_minimum
 from phalanx.model.gang import Gang
 from phalanx.model.held_amount import held_amount
-from phalanx.model.resources import CPU, GPU
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.model.task_status import HOLDING, READY
+from phalanx.recording.use_over_time import COUNTED
 from phalanx.state.gang_state import GangState
 from phalanx.state.snapshot import Snapshot
 
 GRACE_SECONDS = 30.0
-COUNTED = (GPU, CPU)
-"""The resources that are counted; whoever reports takes the first one that the cluster has."""
 
 
 @dataclass(slots=True)

@@ -15,10 +15,11 @@ from typing import Any
 
 from phalanx.config.schedulers import our_schedulers
 from phalanx.dialects.fresh_pods import fresh
+from phalanx.dialects.group_references import GROUP as GROUP_NAME
 from phalanx.dialects.group_references import with_group_name
 from phalanx.explain.reason_text import counted
 from phalanx.model.duration import seconds_of
-from phalanx.model.kinds import Document
+from phalanx.model.kinds import GROUP_BY_DIALECT, Document, object_key
 from phalanx.model.listing import listed
 from phalanx.model.work_annotations import ARRIVES, DURATION
 from phalanx.recording.gang_lives import Ending, GangLife, Seat
@@ -29,6 +30,8 @@ Json = dict[str, Any]  # Any: as JSON has it
 TOGETHER_SECONDS = 1.0
 """Pods that come, or end, so soon after each other do so together."""
 OWN_QUEUES = ("root", "default")
+SINGLE = GROUP_BY_DIALECT["volcano"]
+"""The kind of group that single pods get; every profile reads it."""
 MOST_NAMED = 5
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 OF_ONE_OBJECT = ("uid", "resourceVersion", "creationTimestamp", "generation", "ownerReferences", "managedFields")
@@ -78,6 +81,8 @@ class _Loading:
         self._notes: list[str] = []
         self._names: dict[str, GangLife] = {}
         self._lost: Counter[str] = Counter()
+        self._singles: Counter[str] = Counter()
+        """Pods without a gang that are gangs of their own in the load, by their names."""
         ended = [(life.queue, seconds) for life in work.lives if (seconds := life.duration()) is not None]
         self._all = [seconds for _, seconds in ended]
         self._by_queue: dict[str, list[float]] = {}
@@ -113,24 +118,39 @@ class _Loading:
         return duration_text(moment - self._work.begun)
 
     def _loose(self) -> Iterator[Json]:
-        """Yield pods without a gang; those that other schedulers placed later cannot come in a simulation."""
-        ours = self._work.schedulers
+        """Yield pods without a gang: they take room too, and let go of it when they did. Pods of schedulers that are not ours are
+        left out if they came during the recording: nobody in a simulation would place them.
+        """
         for seen in self._work.loose.values():
             pod, is_over = seen.document, (seen.document.get("status") or {}).get("phase") in ("Succeeded", "Failed")
-            if seen.was_there and not is_over:
-                yield self._with_pod_duration(self._there(pod), seen)
+            has_place = seen.was_there and bool(pod["spec"].get("nodeName"))
+            if has_place and not is_over:
+                yield self._placed(seen)
             elif is_over:
                 self._lost["ended"] += 1
-            elif scheduler_of(pod) in ours and not pod["spec"].get("nodeName"):
-                yield self._with_pod_duration(_annotated(_as_made(fresh(pod)), {ARRIVES: self._offset(seen.arrived)}), seen)
+            elif scheduler_of(pod) in self._work.schedulers:
+                yield from self._single(seen)
             else:
                 self._lost["foreign"] += 1
 
-    def _with_pod_duration(self, pod: Json, seen: SeenObject) -> Json:
-        if seen.ended is None or seen.running is None:
-            return pod
-        self._lost["alone"] += 1
-        return _annotated(pod, {DURATION: duration_text(seen.ended - seen.running)})
+    def _placed(self, seen: SeenObject) -> Json:
+        """Return a pod that has had its node since before the recording; nobody decides about it, and it ends when it did."""
+        if seen.ended is not None:
+            self._failures.append({"at": self._offset(seen.ended), "pod": object_key(seen.document)})
+        return self._there(seen.document)
+
+    def _single(self, seen: SeenObject) -> Iterator[Json]:
+        """Yield a pod as a gang of its own, so that our rules place it, and it works for as long as it did."""
+        pod = _as_made(fresh(seen.document))
+        name, namespace = pod["metadata"]["name"], pod["metadata"].get("namespace") or "default"
+        self._singles[f"{namespace}/{name}"] += 1
+        number = self._singles[f"{namespace}/{name}"]
+        own = name if number == 1 else f"{name}-{number}"
+        worked = None if seen.ended is None or seen.running is None else duration_text(seen.ended - seen.running)
+        meta = {"name": f"single-{own}", "namespace": namespace}
+        group = {"apiVersion": SINGLE.api_version, "kind": SINGLE.kind, "metadata": meta, "spec": {"minMember": 1}}
+        yield _annotated(group, {ARRIVES: None if seen.was_there else self._offset(seen.arrived), DURATION: worked})
+        yield _annotated({**pod, "metadata": {**pod["metadata"], "name": own}}, {GROUP_NAME: f"single-{own}"})
 
     # --- gangs -------------------------------------------------------------------------------------------------------
 
@@ -194,7 +214,7 @@ class _Loading:
         if life.ending is Ending.RUNS:
             self._guesses["runs"] += 1
             return None if self._runs_on else duration_text(worked)
-        self._guesses["deleted" if life.ending is Ending.DELETED else "waits"] += 1
+        self._guesses["lost" if life.lost else "deleted" if life.ending is Ending.DELETED else "waits"] += 1
         guess = self._guess(life)
         return None if guess is None else duration_text(max(guess, worked))
 
@@ -252,10 +272,11 @@ class _Loading:
         self._tell(guesses["declared"], "gang", f"without an end in the recording, with the annotation {DURATION} as duration")
         self._tell(guesses["waits"], "gang", f"not started by the end of the recording{self._guess_text()}")
         self._tell(guesses["deleted"], "gang", f"deleted before the start, but not in the load{self._guess_text()}")
+        self._tell(guesses["lost"], "gang", f"evicted for good, but not in the load{self._guess_text()}")
         self._tell(lost["over"], "gang", "left out: ended before the recording began")
         self._tell(lost["joined"], "pod", "of gangs that ran before the recording, there from the beginning though made later")
-        self._tell(lost["alone"], "pod", "without a gang, and with an end that the load has only where a controller makes groups")
-        self._tell(lost["foreign"], "pod", "left out: placed by another scheduler during the recording")
+        self._tell(self._singles.total(), "pod", "without a gang, in the load as a gang of its own")
+        self._tell(lost["foreign"], "pod", "of other schedulers left out that came later: the load leaves more room than there was")
         self._tell(lost["ended"], "pod", "without a gang left out: ended before being seen")
         self._tell(work.refused, "bind", "failed in the recording, but not in the load")
         self._tell_objects((seen for seen in work.others.values() if seen.has_changed), "changed, and in the load as at first")

@@ -6,6 +6,9 @@ what follows a gap means nothing without one. The same happens after an error of
 and tried again after a while.
 """
 
+import errno
+import fcntl
+import os
 import threading
 import time
 from collections import deque
@@ -14,14 +17,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from phalanx.errors import RecordingError
-from phalanx.recording.entries import AnyEntry, Dropped
+from phalanx.recording.entries import AnyEntry, Dropped, Entry
 from phalanx.recording.segments import SegmentWriter, number_of, segment_paths
 
 BETWEEN_BLOCKS_SECONDS = 0.5
 AFTER_ERROR_SECONDS = 30.0
-BLOCK_BYTES = 1 << 20
-BREATH_EVERY, BREATH_SECONDS = 500, 0.0005
-"""After so many entries the thread sleeps for a moment: a checkpoint of a large cluster must not hold sessions up."""
+ENCODED_TOGETHER = 50
+"""More entries at once take no less time, and keep so much memory that the interpreter looks for garbage, and misses its caches."""
+BREATH_EVERY, BREATH_SECONDS = 10, 0.0005
+"""After so many of these the thread sleeps for a moment: a checkpoint of a large cluster must not hold sessions up."""
 LAST_WORDS_SECONDS = 10.0
 
 
@@ -37,8 +41,16 @@ class Bounds:
     """So many entries may wait for the writer."""
 
 
-Item = Callable[[], Iterable[AnyEntry]]
+Making = Callable[[], Iterable[AnyEntry]]
 """Makes entries of what was heard, in the thread of the writer."""
+Item = AnyEntry | Making
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Makes the entries that a new segment begins with."""
+
+    entries: Making
 
 
 class LogWriter:
@@ -50,15 +62,22 @@ class LogWriter:
         Whoever is patient waits for the thread where too many items are queued: in virtual time nobody minds.
         """
         self._folder, self._bounds, self._report, self._is_patient = folder, bounds, report, is_patient
-        self._number = self._last_number()
-        self._queue: deque[tuple[bool, Item]] = deque()
+        self._number, self._lock = self._last_number(), _locked(folder)
+        self._queue: deque[Item | Checkpoint] = deque()
         self._segment: SegmentWriter | None = None
+        self._made: list[AnyEntry] = []
+        """Entries that are still to be encoded."""
+        self._encoded = 0
         self._begun = 0.0
         self.wants_checkpoint = True
         """Somebody should begin a new segment with a checkpoint; everything else may be dropped until then."""
+        self.has_begun = False
+        """There was a first checkpoint; what comes before it is in it."""
         self.dropped = 0
         """How many items were not written so far."""
         self._closed_bytes = 0
+        self.cpu_seconds = 0.0
+        """What the thread has used of the processor by the end of the last block."""
         self.segments = 0
         """How many segments were begun so far, also of those that were removed since."""
         self._is_writing = False
@@ -71,6 +90,8 @@ class LogWriter:
     def _last_number(self) -> int:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
+            if not os.access(self._folder, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
             return max(map(number_of, segment_paths(self._folder)), default=0)
         except OSError as problem:
             raise RecordingError(
@@ -81,21 +102,24 @@ class LogWriter:
 
     def add(self, item: Item) -> None:
         """Let an item be written; it is dropped where too many wait, or where something was dropped since the last checkpoint."""
+        if not self.has_begun:
+            return
         while self._is_patient and len(self._queue) >= self._bounds.queued and self._failed_at is None:
             time.sleep(BREATH_SECONDS)
         if len(self._queue) < self._bounds.queued and not self._unsaid:
-            self._queue.append((False, item))
+            self._queue.append(item)
             return
         self.dropped += 1
         self._unsaid += 1
         self.wants_checkpoint = True
 
-    def add_checkpoint(self, item: Item) -> None:
-        """Begin a new segment with an item that needs nothing of what came before."""
+    def add_checkpoint(self, making: Making) -> None:
+        """Begin a new segment with entries that need nothing of what came before."""
         count, self._unsaid, self.wants_checkpoint = self._unsaid, 0, False
+        self.has_begun = True
         if count:
-            self._queue.append((False, lambda: [Dropped(count)]))
-        self._queue.append((True, item))
+            self._queue.append(Dropped(count))
+        self._queue.append(Checkpoint(making))
 
     @property
     def is_idle(self) -> bool:
@@ -113,16 +137,15 @@ class LogWriter:
         segment = self._segment
         return self._closed_bytes + (0 if segment is None else segment.size)
 
-    @property
-    def cpu_seconds(self) -> float:
-        """What the thread has used of the processor, as long as it runs."""
-        assert self._thread.ident is not None, "it was started"
-        return time.clock_gettime(time.pthread_getcpuclockid(self._thread.ident))
-
     def close(self) -> None:
         """Write what waits, and end the thread."""
         self._is_over.set()
         self._thread.join(LAST_WORDS_SECONDS)
+        if self._thread.is_alive():
+            self._report(f"the end of the recording in {self._folder} was not written: the disk is too slow")
+        elif self.dropped:
+            self._report(f"the recording in {self._folder} is not complete: {self.dropped:,} changes could not be written")
+        os.close(self._lock)
 
     # --- the thread --------------------------------------------------------------------------------------------------
 
@@ -135,32 +158,44 @@ class LogWriter:
                 self._write_all()
             except Exception as problem:  # a full disk, a folder that is gone: sessions go on, and so does recording, later
                 self._fail(problem)
+            self.cpu_seconds = time.thread_time()
             self._is_writing = False
         self._guarded(self._end_segment)
 
     def _write_all(self) -> None:
         if self._failed_at is not None and time.monotonic() < self._failed_at + AFTER_ERROR_SECONDS:
             return
-        count = 0
         while self._queue:
-            is_checkpoint, item = self._queue.popleft()
-            if is_checkpoint:
+            item = self._queue.popleft()
+            if isinstance(item, Entry):
+                self._take((item,))
+            elif isinstance(item, Checkpoint):
+                self._encode()
                 self._begin_segment()
-            if self._segment is None:
-                continue  # before the first checkpoint, or after an error
-            for entry in item():
-                self._add(self._segment, entry)
-                count += 1
-                if count % BREATH_EVERY == 0:
-                    time.sleep(BREATH_SECONDS)
+                self._take(item.entries())
+            elif self._segment is not None:  # otherwise after an error
+                self._take(item())
+        self._encode()
         if self._segment is not None:
             self._segment.flush()
             self._look_at_size(self._segment)
 
-    def _add(self, segment: SegmentWriter, entry: AnyEntry) -> None:
-        segment.add(entry)
-        if segment.pending_bytes >= BLOCK_BYTES:
-            segment.flush()
+    def _take(self, made: Iterable[AnyEntry]) -> None:
+        for entry in made:
+            self._made.append(entry)
+            if len(self._made) >= ENCODED_TOGETHER:
+                self._encode()
+                self._breathe()
+
+    def _encode(self) -> None:
+        made, self._made = self._made, []
+        if made and self._segment is not None:
+            self._segment.add(made)
+
+    def _breathe(self) -> None:
+        self._encoded += 1
+        if self._encoded % BREATH_EVERY == 0:
+            time.sleep(BREATH_SECONDS)
 
     def _look_at_size(self, segment: SegmentWriter) -> None:
         age = time.monotonic() - self._begun
@@ -201,6 +236,7 @@ class LogWriter:
         self._failed_at = time.monotonic()
         self.dropped += len(self._queue)
         self._queue.clear()
+        self._made.clear()
         self._guarded(self._end_segment)
         self._unsaid, self.wants_checkpoint = max(self._unsaid, 1), True
 
@@ -209,3 +245,16 @@ class LogWriter:
             action()
         except OSError as problem:
             self._report(f"the end of the recording in {self._folder} was not written: {problem.strerror}")
+
+
+def _locked(folder: Path) -> int:
+    """Take a folder for this process alone, until what is returned is closed: the segments of two would be mixed up."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise RecordingError(f"{folder}: another process records in it; name another folder with --record") from None
+    except OSError:
+        pass  # some network file systems lock no folders
+    return descriptor

@@ -64,6 +64,11 @@ class NodeHistory:
         for name in sorted({name for name, look in self._looks.items() if look is not None} - set(names)):
             self.remove(name, now)
 
+    def is_out(self, name: str) -> bool:
+        """Tell whether a node has gone, is not ready or is cordoned: whoever leaves it then leaves because of it."""
+        look = self._looks.get(name)
+        return look is None or look.is_cordoned or not look.is_ready
+
     def lost_pod(self, node: str, now: float) -> None:
         """A pod leaves a node, and no scheduler has asked for it: whoever cordons a node just before drains it."""
         last = next((event for event in reversed(self.events) if event.node == node), None)

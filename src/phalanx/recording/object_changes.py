@@ -9,12 +9,18 @@ from functools import cache
 from typing import Any
 
 from phalanx.dialects.cluster import group_and_kind
-from phalanx.dialects.recorded_fields import ALWAYS, Takes, TakesByPart, is_recorded, recorded, takes_by_part
-from phalanx.model.kinds import Document
-from phalanx.recording.entries import AnyEntry, Changed, Gone, Header, Put
+from phalanx.dialects.recorded_fields import ALWAYS, ANNOTATED, Takes, TakesByPart, is_recorded, part_taken, recorded, takes_by_part
+from phalanx.model.kinds import POD, Document
+from phalanx.recording.entries import AnyEntry, Changed, Gone, Header, Landed, Put
+from phalanx.scheduling.cache import TOPOLOGY
+from phalanx.state.quorum import MINIMA
 
 Parts = dict[str, dict[str, Any]]  # Any: as JSON has it
 Place = tuple[str, str, str, str]
+LABELS, OWNERS = "labels", "ownerReferences"
+POD_PLACE = (POD.group, POD.kind)
+OF_ONE_OBJECT = ("name", "namespace", "uid", "creationTimestamp")
+"""Metadata that never changes: with another uid it is another object."""
 
 
 def entry_of(before: Document | None, after: Document) -> AnyEntry | None:
@@ -23,25 +29,37 @@ def entry_of(before: Document | None, after: Document) -> AnyEntry | None:
     if found is not None:
         return found
     kept = recorded(after)
-    return None if kept is None else Put(dict(kept))
+    return None if kept is None else Put(kept)
+
+
+def landed_entry(before: Document, after: Document) -> AnyEntry | None:
+    """Return the entry for a pod of which the cache knows that only a bind has come through; little is left to be compared."""
+    old, meta = before["metadata"], after["metadata"]
+    if old.get(OWNERS) != meta.get(OWNERS):
+        return entry_of(before, after)
+    labels = {name: text for name, text in (meta.get(LABELS) or {}).items() if name.startswith(TOPOLOGY)}
+    minima, status = (meta.get(ANNOTATED) or {}).get(MINIMA), part_taken(POD_PLACE, "status")(after.get("status"))
+    return Landed(meta.get("namespace", ""), meta["name"], after["spec"]["nodeName"], labels, minima, status)
 
 
 def _changed(before: Document, after: Document) -> Changed | None:
     """Return what differs; None where that is no matter of some fields, and the object is to be written as a whole."""
     version, kind = str(after["apiVersion"]), str(after["kind"])
-    parts = _parts(version, kind)
-    found = None if parts is None or before["apiVersion"] != version else _difference(parts, before, after)
-    if found is None:
+    parts, meta = _parts(version, kind), after["metadata"]
+    if parts is None or before["apiVersion"] != version or before["metadata"].get("uid") != meta.get("uid"):
         return None
-    meta = after["metadata"]
-    return Changed(version, kind, meta.get("namespace", ""), meta["name"], *found)
+    found = _difference(parts, before, after)
+    return None if found is None else Changed(version, kind, meta.get("namespace", ""), meta["name"], *found)
 
 
 @cache
 def _parts(version: str, kind: str) -> TakesByPart | None:
-    """Return the parts of objects of a kind, without what names it; None if they are not recorded."""
+    """Return the parts of objects of a kind that may differ, without what names it; None if they are not recorded."""
     place = group_and_kind({"apiVersion": version, "kind": kind})
-    return {part: takes for part, takes in takes_by_part(place).items() if part not in ALWAYS} if is_recorded(*place) else None
+    if not is_recorded(*place):
+        return None
+    parts = {part: takes for part, takes in takes_by_part(place).items() if part not in ALWAYS}
+    return parts | {"metadata": {name: take for name, take in (parts["metadata"] or {}).items() if name not in OF_ONE_OBJECT}}
 
 
 def _difference(parts: TakesByPart, before: Document, after: Document) -> tuple[Parts, list[tuple[str, str]]] | None:
@@ -50,9 +68,12 @@ def _difference(parts: TakesByPart, before: Document, after: Document) -> tuple[
     gone: list[tuple[str, str]] = []
     for part, takes in parts.items():
         old, value = before.get(part), after.get(part)
-        if old is value or old == value:
+        if old is value:
             continue
-        if takes is None or not isinstance(old, dict) or not isinstance(value, dict):
+        # Not compared as a whole: most parts differ, be it by a version that is not recorded, and are compared field by field then.
+        if takes is None or type(old) is not dict or type(value) is not dict:
+            if old == value:
+                continue
             return None
         if fields := _other_fields(takes, old, value):
             new[part] = fields
@@ -89,6 +110,8 @@ class KnownObjects:
                 self._objects.pop(_place(entry), None)
             case Changed():
                 return self._merged(entry)
+            case Landed():
+                return self._bound(entry)
             case _:
                 pass
         return entry
@@ -102,6 +125,28 @@ class KnownObjects:
             found[part] = {name: value for name, value in found.get(part, {}).items() if name != key}
         self._objects[_place(change)] = found
         return Put(found)
+
+    def _bound(self, landed: Landed) -> Put | None:
+        place = (*POD_PLACE, landed.namespace, landed.name)
+        known = self._objects.get(place)
+        if known is None:
+            return None
+        found = {
+            **known,
+            "metadata": _bound_metadata(known["metadata"], landed),
+            "spec": {**known["spec"], "nodeName": landed.node},
+        }
+        found |= {} if landed.status is None else {"status": landed.status}
+        self._objects[place] = found
+        return Put(found)
+
+
+def _bound_metadata(meta: dict[str, Any], landed: Landed) -> dict[str, Any]:  # Any: as above
+    labels = {name: text for name, text in (meta.get(LABELS) or {}).items() if not name.startswith(TOPOLOGY)} | landed.labels
+    annotations = {name: text for name, text in (meta.get(ANNOTATED) or {}).items() if name != MINIMA}
+    annotations |= {} if landed.minima is None else {MINIMA: landed.minima}
+    now = {LABELS: labels, ANNOTATED: annotations}
+    return {**meta, **{name: texts for name, texts in now.items() if texts or name in meta}}
 
 
 def _place_of(document: dict[str, Any]) -> Place:  # Any: as above

@@ -16,9 +16,12 @@ from phalanx.recording.entries import AnyEntry, Config
 from phalanx.recording.gang_lives import GangLife, GangLives, Seat, Stand
 from phalanx.recording.node_history import NodeHistory
 from phalanx.recording.replay import RecordedCluster
+from phalanx.recording.use_over_time import UseOverTime
 
 EVICTED, REFUSED = ("evicted", "rolled-back"), "refused"
 BIND_REQUEST = "BindRequest"
+PREEMPTED = "PreemptionByScheduler"
+"""Why kube-scheduler has evicted a pod."""
 BY_OTHERS = "record"
 """The command whose recordings hold no sessions of ours."""
 DIALECT_BY_GROUP = {(kind.group, kind.kind): dialect for dialect, kind in GROUP_BY_DIALECT.items()}
@@ -86,7 +89,7 @@ class ObservedWork:
     def __init__(self) -> None:
         """Begin with nothing."""
         self.cluster = RecordedCluster()
-        self.lives, self.nodes, self.delays = GangLives(), NodeHistory(), Delays()
+        self.lives, self.nodes, self.delays, self.use = GangLives(), NodeHistory(), Delays(), UseOverTime()
         self.others: dict[tuple[Kind, str], SeenObject] = {}
         self.loose: dict[str, SeenObject] = {}
         """Pods without a gang, by uid."""
@@ -130,6 +133,7 @@ class ObservedWork:
                 self._note_eviction(entry)
             case entries.Decided():
                 self.sessions += 1
+                self.cluster.enter(entry)
             case entries.Dropped():
                 self.dropped += entry.count
             case _:
@@ -140,7 +144,7 @@ class ObservedWork:
         self._look()
         if self.is_by_others:
             for life in self.lives:
-                life.evicted = life.displaced
+                life.evicted = life.displaced + life.lost
 
     @property
     def schedulers(self) -> frozenset[str]:
@@ -157,6 +161,7 @@ class ObservedWork:
         """Look at what changed at the last moment before another one comes."""
         if now != self.cluster.now:
             self._look()
+            self.use.pass_time(max(now - self.cluster.now, 0.0))
         self.cluster.now = now
         self.ended = max(self.ended, now)
 
@@ -171,6 +176,7 @@ class ObservedWork:
             self.begun = entry.now if self.header is None else self.begun
             self.header, self._is_checkpoint = entry, True
             self._groups = {}
+            self.use.begin_anew()
 
     def _end_checkpoint(self) -> None:
         """Note what has gone since the last entry before a gap, if this is the end of one."""
@@ -206,6 +212,7 @@ class ObservedWork:
             self._put_pod(document, was_releasing=was_releasing)
         elif kind is NODE:
             self.nodes.put(document, self.cluster.now, is_beginning=self._is_beginning)
+            self.use.put_node(document)
         elif (kind.group, kind.kind) in DIALECT_BY_GROUP:
             self._put_group(document, DIALECT_BY_GROUP[(kind.group, kind.kind)])
         elif kind.kind == BIND_REQUEST:
@@ -230,6 +237,7 @@ class ObservedWork:
             self._remove_pod(key)
         elif kind is NODE:
             self.nodes.remove(entry.name, self.cluster.now)
+            self.use.remove_node(entry.name)
         elif (kind.group, kind.kind) in DIALECT_BY_GROUP:
             self._remove_group(entry.api_version, key, DIALECT_BY_GROUP[(kind.group, kind.kind)])
         elif (kind, key) in self.others:
@@ -268,7 +276,9 @@ class ObservedWork:
     def _put_pod(self, pod: Document, *, was_releasing: bool) -> None:
         self._scheduler_names.add(scheduler_of(pod))
         self.delays.put(pod, self.cluster.now)
-        life = self._life_of_pod(pod)
+        life, task = self._life_of_pod(pod), self.cluster.cache.cluster.state.task(TaskKey(object_key(pod)))
+        if task is not None:
+            self.use.put_pod(pod, task, None if life is None else life.key, is_given=life is None and self._is_given(pod))
         if life is None:
             self._put_loose(pod)
             return
@@ -282,6 +292,12 @@ class ObservedWork:
         if vacant is not None:
             self.delays.restart.append(vacant)
         self._set_stand(life, seat, pod, was_releasing=was_releasing)
+
+    def _is_given(self, pod: Document) -> bool:
+        """Tell whether a pod without a gang had its node when the recording began."""
+        known = self.loose.get(pod["metadata"].get("uid", ""))
+        was_there, first = (self._is_beginning, pod) if known is None else (known.was_there, known.document)
+        return was_there and bool(first["spec"].get("nodeName"))
 
     def _gang_of(self, pod: str) -> GangKey | None:
         state = self.cluster.cache.cluster.state
@@ -301,6 +317,7 @@ class ObservedWork:
 
     def _set_stand(self, life: GangLife, seat: Seat, pod: Document, *, was_releasing: bool) -> None:
         now, phase, node = self.cluster.now, (pod.get("status") or {}).get("phase"), pod["spec"].get("nodeName", "")
+        seat.node, seat.is_preempted = node, seat.is_preempted or _is_preempted(pod)
         if phase in ENDED:
             seat.set_stand(Stand.SUCCEEDED if phase == ENDED[0] else Stand.FAILED, now)
             return
@@ -308,6 +325,7 @@ class ObservedWork:
             seat.running = now
         if "deletionTimestamp" in pod["metadata"] and seat.stand is Stand.THERE:
             seat.set_stand(Stand.LEAVING, now)
+            seat.has_lost_node = self.nodes.is_out(node)
             if node and not was_releasing:
                 self.nodes.lost_pod(node, now)
         life.ran_before = life.ran_before or (self._is_beginning and bool(node))
@@ -316,6 +334,7 @@ class ObservedWork:
         state, document = self.cluster.cache.cluster.state, self.cluster.mirror.find(POD, *split_key(key))
         uid = "" if document is None else document["metadata"].get("uid", "")
         self.delays.remove(uid, self.cluster.now)
+        self.use.remove_pod(uid)
         if uid in self.loose:
             seen = self.loose[uid]
             seen.is_gone, seen.ended = True, seen.ended or self.cluster.now
@@ -328,6 +347,8 @@ class ObservedWork:
         self._vacate(life, seat)
 
     def _vacate(self, life: GangLife, seat: Seat) -> None:
+        if seat.stand is Stand.THERE:
+            seat.has_lost_node = self.nodes.is_out(seat.node)
         if seat.stand in (Stand.THERE, Stand.LEAVING):
             seat.set_stand(Stand.GONE, self.cluster.now)
         self._dirty[life.key] = None
@@ -353,6 +374,7 @@ class ObservedWork:
             life = self.lives.find(key)
             if life is not None:
                 life.look(self.cluster.cache.cluster.state, self.cluster.now)
+                self.use.set_whole(key, is_whole=life.is_whole)
 
     def _join_gangs(self) -> None:
         """Take pods whose group came after them for what they are."""
@@ -364,3 +386,9 @@ class ObservedWork:
 def scheduler_of(pod: Document) -> str:
     """Return the scheduler that a pod names."""
     return str(pod["spec"].get("schedulerName") or DEFAULT_SCHEDULER)
+
+
+def _is_preempted(pod: Document) -> bool:
+    """Tell whether a scheduler has evicted a pod, as it says on it; most pods say nothing of the kind."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(item.get("type") == "DisruptionTarget" and item.get("reason") == PREEMPTED for item in conditions)

@@ -1,7 +1,7 @@
 """What became of the gangs of a recording, beside what becomes of them in two simulations: the recorded rules and other ones.
 
-Everything is plain data here, the same for tables and for JSON. A gang that never starts counts with its wait until the end, and as
-one that never started. Gangs that ran before the recording have no waits; their evictions count.
+Everything is plain data here, the same for tables and for JSON. A gang that never starts counts with its wait until the end, or
+until somebody deleted it, and as one that never started. Gangs that ran before the recording have no waits; their evictions count.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,15 +29,14 @@ class GangOutcome:
     has_started: bool
     has_finished: bool
     evicted: int
+    end: float | None = None
+    """Seconds until its work was done; None if that did not come."""
 
     def document(self) -> Json:
         """Return it as plain data."""
         return {
             "wait": round(self.wait, 3), "started": self.has_started, "finished": self.has_finished, "evicted": self.evicted,
         }  # fmt: skip
-
-
-NOT_THERE = GangOutcome(0.0, False, False, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +95,8 @@ class Distance:
     agreeing: int
     """Waits that agree within `AGREED_SECONDS`."""
     mean: float
+    high: float
+    """Nine of ten waits are no farther away."""
     largest: float
     farthest: str
     """The gang with the largest distance; empty if all agree exactly."""
@@ -108,15 +109,16 @@ class Distance:
         """Return it as plain data."""
         return {
             "gangs": self.gangs, "agreeing": self.agreeing, "withinSeconds": AGREED_SECONDS, "meanWaitError": round(self.mean, 3),
-            "largestWaitError": round(self.largest, 3), "farthest": self.farthest, "evictions": self.evictions,
-            "differingStarts": self.differing_starts,
+            "p90WaitError": round(self.high, 3), "largestWaitError": round(self.largest, 3), "farthest": self.farthest,
+            "evictions": self.evictions, "differingStarts": self.differing_starts,
         }  # fmt: skip
 
 
 def recorded_outcome(life: GangLife, ended: float) -> GangOutcome:
     """Return what became of a gang of a recording that ended then."""
-    wait = life.wait if life.wait is not None else ended - life.submitted
-    return GangOutcome(wait, life.started is not None, life.finished is not None, life.evicted)
+    wait = life.wait if life.wait is not None else _longest_wait(life, ended)
+    end = None if life.finished is None else life.finished - life.submitted
+    return GangOutcome(wait, life.started is not None, life.finished is not None, life.evicted, end)
 
 
 def compared(
@@ -125,12 +127,30 @@ def compared(
     """Return the gangs, those with the largest difference between the simulations first; groups without pods are left out."""
     rows = [
         ComparedGang(
-            name, life.queue, life.ran_before, recorded_outcome(life, ended), same.get(name, NOT_THERE), other.get(name, NOT_THERE)
+            name, life.queue, life.ran_before, recorded_outcome(life, ended), _outcome_in(same, name, life, ended),
+            _outcome_in(other, name, life, ended),
         )
         for name, life in lives.items()
         if life.seats
-    ]
+    ]  # fmt: skip
     return sorted(rows, key=lambda row: (-abs(row.difference), row.name))
+
+
+def _outcome_in(world: Mapping[str, GangOutcome], name: str, life: GangLife, ended: float) -> GangOutcome:
+    """Return what became of a gang in a simulation; one that never came to be there has waited all the time.
+
+    Nobody deletes a gang in a simulation. One that was deleted before it started would not have waited for longer in any world.
+    """
+    found, longest = world.get(name), _longest_wait(life, ended)
+    if found is None or (life.patience() is not None and found.wait > longest):
+        return GangOutcome(longest, has_started=False, has_finished=False, evicted=0 if found is None else found.evicted)
+    return found
+
+
+def _longest_wait(life: GangLife, ended: float) -> float:
+    """Return how long a gang that has not started has waited: until it was deleted, or until the end."""
+    patience = life.patience()
+    return ended - life.submitted if patience is None else patience
 
 
 def totals(rows: Sequence[ComparedGang], choose: Callable[[ComparedGang], GangOutcome]) -> Totals:
@@ -153,7 +173,8 @@ def distance(rows: Iterable[ComparedGang]) -> Distance:
     errors = {row.name: abs(row.same.wait - row.recorded.wait) for row in newcomers}
     largest = max(errors.values(), default=0.0)
     return Distance(
-        len(errors), sum(error <= AGREED_SECONDS for error in errors.values()), fmean(errors.values()) if errors else 0.0, largest,
+        len(errors), sum(error <= AGREED_SECONDS for error in errors.values()), fmean(errors.values()) if errors else 0.0,
+        float(np.percentile([*errors.values()], 90)) if errors else 0.0, largest,
         max(errors, key=lambda name: errors[name]) if largest >= SHOWN_SECONDS else "",
         sum(row.same.evicted - row.recorded.evicted for row in everybody),
         sum(row.same.has_started != row.recorded.has_started for row in newcomers),

@@ -6,20 +6,22 @@ thread of the writer. Objects are never changed once the scheduler has heard of 
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import chain
 from uuid import uuid4
 
 from phalanx import __version__
-from phalanx.dialects.recorded_fields import is_recorded
+from phalanx.dialects.recorded_fields import is_recorded, recorded_all
 from phalanx.errors import ClusterError
 from phalanx.model.kinds import Document
 from phalanx.model.task import Task, TaskKey
+from phalanx.model.task_status import Status
 from phalanx.model.watch_event import DELETED, WatchEvent
 from phalanx.recording import entries
 from phalanx.recording.decision_record import DecisionRecords, Record, Sealed, plan_record, sealed
 from phalanx.recording.entries import AnyEntry, Config
 from phalanx.recording.extender_answers import Answered, HeardAnswers
-from phalanx.recording.log_writer import LogWriter
-from phalanx.recording.object_changes import entry_of
+from phalanx.recording.log_writer import Item, LogWriter
+from phalanx.recording.object_changes import entry_of, landed_entry
 from phalanx.scheduling.cache import AssumedPod, SchedulerCache
 from phalanx.scheduling.gates import GatePlanner, PlannedSession
 from phalanx.scheduling.loop import SessionLoop
@@ -40,6 +42,8 @@ class Recorded:
     now: Callable[[], float]
     is_known: Callable[[], bool] = lambda: True
     """The objects are all there. Before that nothing is recorded: who is not listed yet would be taken for gone."""
+    hidden: Callable[[], list[str]] = list
+    """Names the kinds that nobody lets us read."""
 
 
 class Recorder:
@@ -54,6 +58,10 @@ class Recorder:
         self._pace: dict[str, float] = {}
         self._records, self._answers = DecisionRecords(), HeardAnswers()
         self._last = 0.0
+        self._binds: Iterator[tuple[TaskKey, str]] = iter(())
+        """Those of the last session that are still to be assumed."""
+        self._as_decided = 0
+        """How many of them were, since the last entry: most are, and a count takes no time to write."""
         what.cache.journal = self
 
     def follow(self, loop: SessionLoop) -> None:
@@ -75,10 +83,11 @@ class Recorder:
     def configure(self, config: Config) -> None:
         """Record that another configuration is in force from now on."""
         self._config = config
-        self.writer.add(lambda: [config])
+        self._add(config)
 
     def turn(self) -> None:
-        """Begin a new segment if it is time for one."""
+        """Begin a new segment if it is time for one, and leave nothing behind."""
+        self._add_assumed()
         if self.writer.wants_checkpoint and self._what.is_known():
             self._check()
 
@@ -86,8 +95,17 @@ class Recorder:
         """Write everything, and end."""
         now = self._what.now()
         self._what.cache.journal = None
-        self.writer.add(lambda: [entries.Ended(now)])
+        self._add(entries.Ended(now))
         self.writer.close()
+
+    def _add(self, item: Item) -> None:
+        self._add_assumed()
+        self.writer.add(item)
+
+    def _add_assumed(self) -> None:
+        if self._as_decided:
+            count, self._as_decided = self._as_decided, 0
+            self.writer.add(entries.AsDecided(count))
 
     # --- checkpoints -------------------------------------------------------------------------------------------------
 
@@ -96,6 +114,7 @@ class Recorder:
         assumed, requests = self._what.cache.assumptions
         remembered = self._remembered(now)
         self._segment += 1
+        self._binds = iter(())  # whoever reads from here on does not know the last session
         header = self._header(now)
         self.writer.add_checkpoint(lambda: self._checkpoint(header, objects, assumed, requests, remembered))
 
@@ -103,7 +122,7 @@ class Recorder:
         schedulers = sorted(self._what.cache.cluster.schedulers)
         return entries.Header(
             entries.FORMAT, __version__, self._process, self._what.source, self._segment, now, schedulers, asdict(self._scope),
-            self._config, self._pace,
+            self._config, self._pace, self._what.hidden(),
         )  # fmt: skip
 
     def _checkpoint(
@@ -114,42 +133,48 @@ class Recorder:
         self._last = header.now
         yield header
         yield entries.Checkpoint(header.now)
-        yield from (found for item in objects if (found := entry_of(None, item)) is not None)
+        yield from map(entries.Put, recorded_all(objects))
         yield from (entries.RequestAssumed(dict(item)) for item in requests)
         yield from (_assumed(key, pod) for key, pod in assumed.items())
         yield entries.Carried(remembered.resting, remembered.pod_counts, remembered.is_guarded)
 
     # --- what the cache hears ----------------------------------------------------------------------------------------
 
-    def noticed(self, event: WatchEvent) -> None:
-        """A change was reported."""
+    def noticed(self, event: WatchEvent, *, has_landed: bool = False) -> None:
+        """A change was reported; what the cache knows of it need not be found out again."""
         if is_recorded(event.kind.group, event.kind.kind):
             now = self._what.now()
-            self.writer.add(lambda: self._change(now, event))
+            self._add(lambda: self._change(now, event, has_landed))
 
-    def _change(self, now: float, event: WatchEvent) -> list[AnyEntry]:
-        entry = _entry(event)
-        found = [] if entry is None else [entry]
+    def _change(self, now: float, event: WatchEvent, has_landed: bool) -> list[AnyEntry]:
+        before = event.before
+        entry = landed_entry(before, event.object) if has_landed and before is not None else _entry(event)
+        if entry is None:
+            return []
         if abs(now - self._last) < TIME_STEP_SECONDS:
-            return found
+            return [entry]
         self._last = now
-        return [entries.Moment(now), *found]
+        return [entries.Moment(now), entry]
 
     def assumed(self, key: TaskKey, pod: AssumedPod) -> None:
         """A pod is taken for what it will be."""
-        self.writer.add(lambda: [_assumed(key, pod)])
+        if pod.status is Status.BINDING and next(self._binds, None) == (key, pod.node):
+            self._as_decided += 1
+            return
+        self._binds = iter(())
+        self._add(_assumed(key, pod))
 
     def forgotten(self, key: TaskKey, uid: str) -> None:
         """A pod is taken for what its object says."""
-        self.writer.add(lambda: [entries.Forgotten(key, uid)])
+        self._add(entries.Forgotten(key, uid))
 
     def request_assumed(self, request: Document) -> None:
         """A bind request is on its way."""
-        self.writer.add(lambda: [entries.RequestAssumed(dict(request))])
+        self._add(entries.RequestAssumed(dict(request)))
 
     def request_confirmed(self, request: Document, found: Document | None) -> None:
         """A bind request was answered."""
-        self.writer.add(lambda: [entries.RequestConfirmed(dict(request), None if found is None else dict(found))])
+        self._add(entries.RequestConfirmed(dict(request), None if found is None else dict(found)))
 
     # --- what sessions decide ----------------------------------------------------------------------------------------
 
@@ -157,7 +182,8 @@ class Recorder:
         """Record a session, before anything of it is carried out."""
         parts, now, asks_all = sealed(session.parts), session.whole.now, session.asks_all
         answers = self._answers.taken(now)
-        self.writer.add(lambda: self._session(now, asks_all, parts, answers))
+        self._add(lambda: self._session(now, asks_all, parts, answers))
+        self._binds = chain.from_iterable(part.decisions.binds.items() for part in parts)
         self.turn()
 
     def _session(self, now: float, asks_all: bool, parts: list[Sealed], answers: list[list[Answered]]) -> list[AnyEntry]:
@@ -166,7 +192,7 @@ class Recorder:
 
     def _planned(self, session: PlannedSession) -> None:
         record, now = plan_record(session), session.snapshot.now
-        self.writer.add(lambda: self._plans(now, record))
+        self._add(lambda: self._plans(now, record))
 
     def _plans(self, now: float, record: Record) -> list[AnyEntry]:
         self._last = now
@@ -186,7 +212,7 @@ class Recorder:
         self._carried_out("not-evicted", eviction.task, reason)
 
     def _carried_out(self, what: str, task: Task, detail: str) -> None:
-        self.writer.add(lambda: [entries.CarriedOut(what, task.key, detail)])
+        self._add(entries.CarriedOut(what, task.key, detail))
 
 
 def _entry(event: WatchEvent) -> AnyEntry | None:

@@ -4,8 +4,9 @@ The same classes do the work as in the process that was recorded: the mirror of 
 writes are missing: what became of them is in the recording, as it was heard.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any
 
 from phalanx.config.builtin import catalogue_of
@@ -85,6 +86,8 @@ class RecordedCluster:
     def __init__(self) -> None:
         """Begin with nothing."""
         self.now = 0.0
+        self._binds: Iterator[tuple[str, str]] = iter(())
+        """Those of the last session, as far as they are not assumed."""
         self._reset(())
 
     def _reset(self, schedulers: tuple[str, ...]) -> None:
@@ -104,8 +107,13 @@ class RecordedCluster:
             case entries.Header():
                 self._reset(tuple(entry.schedulers))
                 self.now = entry.now
-            case entries.Moment() | entries.Decided() | entries.Planned() | entries.Checkpoint():
+            case entries.Moment() | entries.Planned() | entries.Checkpoint():
                 self.now = entry.now
+            case entries.Decided():
+                self.now = entry.now
+                self._binds = chain.from_iterable(part.get("binds", {}).items() for part in entry.decisions.values())
+            case entries.AsDecided():
+                self._assume(islice(self._binds, entry.count))
             case entries.Put():
                 self._put(entry.object)
             case entries.Gone():
@@ -120,6 +128,12 @@ class RecordedCluster:
                 self.cache.confirm_request(entry.object, entry.found)
             case _:
                 pass
+
+    def _assume(self, binds: Iterable[tuple[str, str]]) -> None:
+        for key, node in binds:
+            task = self.cache.cluster.state.task(TaskKey(key))
+            if task is not None:
+                self.cache.assume(task, Status.BINDING, node)
 
     def _put(self, document: dict[str, Any]) -> None:  # Any: as JSON has it
         kind, meta = kind_of(document), document["metadata"]
@@ -153,10 +167,9 @@ class Replay:
 
     def enter(self, entry: AnyEntry) -> ReplayedSession | None:
         """Take in an entry; return the session if it is one."""
-        if isinstance(entry, entries.Decided):
-            self.cluster.now = entry.now
-            return self._decide(entry)
         self.cluster.enter(entry)
+        if isinstance(entry, entries.Decided):
+            return self._decide(entry)
         if isinstance(entry, entries.Planned):
             return self._plan(entry)
         match entry:

@@ -7,6 +7,7 @@ half-started are left out of that measure: which gangs meet halfway is chance, a
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 from phalanx.model.resources import CPU, GPU
@@ -14,6 +15,7 @@ from phalanx.recording.cluster_watch import ClusterWatch, Deadlock, RoomSpan
 from phalanx.recording.half_starts import HalfStart
 from phalanx.recording.moment import time_text
 from phalanx.recording.other_outcome import AGREED_SECONDS, ComparedGang, Distance, distance, totals
+from phalanx.recording.use_over_time import UseOverTime
 
 Json = dict[str, Any]  # Any: as JSON has it
 EARLIER, LATER, SAME = "earlier", "later", "same"
@@ -37,7 +39,7 @@ class Worlds:
     @property
     def margin(self) -> float:
         """Differences of waits that are no larger mean nothing, in seconds."""
-        return max(AGREED_SECONDS, self.distance.mean)
+        return max(AGREED_SECONDS, self.distance.high)
 
     def verdict(self, row: ComparedGang) -> str:
         """Say whether a gang starts earlier or later in our world; nothing for one that ran before."""
@@ -60,12 +62,20 @@ class Worlds:
                 "recorded": totals(self.rows, lambda row: row.recorded).document(),
                 "ours": totals(self.rows, lambda row: row.other).document(),
             },
+            "timeToEnd": _time_to_end(self.rows),
         }
 
 
 def gain(row: ComparedGang) -> float:
     """Return how much longer a gang waits in our world than it did, in seconds."""
     return row.other.wait - row.recorded.wait
+
+
+def _time_to_end(rows: Iterable[ComparedGang]) -> Json:
+    """Return how long gangs took from their arrival to their end, those that ended in both worlds: evictions cost time there."""
+    both = [(row.recorded.end, row.other.end) for row in rows if row.recorded.end is not None and row.other.end is not None]
+    recorded, ours = (round(fmean(ends), 3) for ends in zip(*both, strict=True)) if both else (None, None)
+    return {"gangs": len(both), "recorded": recorded, "ours": ours}
 
 
 def _gang(row: ComparedGang, verdict: str) -> Json:
@@ -78,18 +88,22 @@ def _gang(row: ComparedGang, verdict: str) -> Json:
 # --- what was seen -------------------------------------------------------------------------------------------------------
 
 
-def counted_resource(watch: ClusterWatch) -> str:
+def counted_resource(use: UseOverTime) -> str:
     """Return the resource that is counted: GPUs where there are any."""
-    return GPU if watch.resources.offered.get(GPU) else CPU
+    return GPU if use.totals.of(GPU)[2] else CPU
 
 
-def use(watch: ClusterWatch, simulated: Mapping[str, Any]) -> Json:  # Any: the metrics of a simulation
-    """Return which part of the cluster was held, and held by gangs that had their minimum, in both worlds."""
-    resource, amounts = counted_resource(watch), watch.resources
-    offered, held, in_vain = (table.get(resource, 0.0) for table in (amounts.offered, amounts.held, amounts.in_vain))
-    recorded = {"held": _part(held, offered), "byWholeGangs": _part(held - in_vain, offered)}
-    ours = {"held": simulated.get("allocation"), "byWholeGangs": simulated.get("occupancy")}
-    return {"resource": resource, "recorded": recorded, "ours": {name: _rounded(part) for name, part in ours.items()}}
+def both_uses(recorded: UseOverTime, simulated: Mapping[str, Any]) -> Json:  # Any: the metrics of a simulation
+    """Return which part of the cluster was held, and by gangs that had their minimum and single pods, in both worlds."""
+    resource = counted_resource(recorded)
+    held, by_whole, offered, given = recorded.totals.of(resource)
+    occupancy = simulated.get("occupancy")
+    at_work = None if occupancy is None else occupancy + (given / offered if offered else 0.0)  # they are no gangs in a simulation
+    ours = {"held": simulated.get("allocation"), "byWholeGangs": at_work}
+    return {
+        "resource": resource, "recorded": {"held": _part(held, offered), "byWholeGangs": _part(by_whole, offered)},
+        "ours": {name: _rounded(part) for name, part in ours.items()},
+    }  # fmt: skip
 
 
 def _part(amount: float, whole: float) -> float | None:
@@ -100,9 +114,8 @@ def _rounded(part: float | None) -> float | None:
     return None if part is None else round(part, 4)
 
 
-def seen(watch: ClusterWatch) -> Json:
+def seen(watch: ClusterWatch, resource: str) -> Json:
     """Return what looks at the cluster showed: half-started gangs, deadlocks, and gangs that waited although there was room."""
-    resource = counted_resource(watch)
     return {
         "halfStarted": [_half_start(half, resource) for half in watch.all_half_starts()],
         "deadlocks": [_deadlock(item) for item in watch.deadlocks],

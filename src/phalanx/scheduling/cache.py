@@ -66,8 +66,8 @@ class QuarantinedObject(NamedTuple):
 class Journal(Protocol):
     """Is told of every change of a cache, before it is made, so that somebody can make the same changes again."""
 
-    def noticed(self, event: WatchEvent) -> None:
-        """A change was reported."""
+    def noticed(self, event: WatchEvent, *, has_landed: bool = False) -> None:
+        """A change was reported; of a pod that has landed, only its status changed, and what a bind of ours writes."""
         ...
 
     def assumed(self, key: TaskKey, pod: "AssumedPod") -> None:
@@ -123,10 +123,10 @@ class SchedulerCache:
 
     def notice(self, event: WatchEvent) -> Urgency:
         """Enter a change; a broken object is reported once, and the rest goes on."""
-        if self.journal is not None:
-            self.journal.noticed(event)
         if event.kind is POD:
             return self._notice_pod(event)
+        if self.journal is not None:
+            self.journal.noticed(event)
         self._enter(event)
         if event.kind is BIND_REQUEST:
             self._requests.pop(object_key(event.object), None)
@@ -136,12 +136,14 @@ class SchedulerCache:
         return urgency
 
     def _notice_pod(self, event: WatchEvent) -> Urgency:
-        if not self._assumed:
-            self._enter(event)
-            return _pod_urgency(event)
-        key = TaskKey(object_key(event.object))
+        key = TaskKey(object_key(event.object)) if self._assumed else TaskKey("")
         assumed = self._assumed.get(key)
-        if assumed is not None and self._has_only_landed(event, key, assumed):
+        landed = self._landed(event, key, assumed) if assumed is not None else None
+        if self.journal is not None:
+            self.journal.noticed(event, has_landed=landed is not None)
+        if landed is not None:
+            del self._assumed[key]
+            self._cluster.state.put_task(landed)
             return Urgency.NEVER
         self._enter(event)
         if assumed is None:
@@ -153,20 +155,17 @@ class SchedulerCache:
         is_as_expected = task is not None and task.node == assumed.node and task.uid == assumed.uid and task.status not in COMPLETED
         return Urgency.NEVER if is_as_expected else Urgency.SOON
 
-    def _has_only_landed(self, event: WatchEvent, key: TaskKey, assumed: AssumedPod) -> bool:
-        """Enter a bind of ours that has come through, without reading the pod again; tell whether nothing else has changed."""
+    def _landed(self, event: WatchEvent, key: TaskKey, assumed: AssumedPod) -> Task | None:
+        """Return the task of a bind of ours that has come through, without reading the pod again; None if more has changed."""
         before, task = event.before, self._cluster.state.task(key)
         if event.type != MODIFIED or before is None or task is None or assumed.status is not Status.BINDING:
-            return False
+            return None
         if task.uid != assumed.uid or not self._cluster.stands_alone(task):
-            return False
+            return None
         if event.object["spec"] != {**before["spec"], "nodeName": assumed.node} or _is_other(before, event.object):
-            return False
-        del self._assumed[key]
+            return None
         minima = minima_of(event.object["metadata"].get("annotations") or {})
-        bound = replace(task, status=Status.BOUND, node=assumed.node, minima=minima, scheduled=scheduled_at(event.object))
-        self._cluster.state.put_task(bound)
-        return True
+        return replace(task, status=Status.BOUND, node=assumed.node, minima=minima, scheduled=scheduled_at(event.object))
 
     def _enter(self, event: WatchEvent) -> None:
         try:
