@@ -29,6 +29,7 @@ from phalanx.plugins.predicates import PredicatesPlugin
 from phalanx.plugins.priority import PriorityPlugin
 from phalanx.plugins.proportion import ProportionPlugin
 from phalanx.plugins.rescheduling import ReschedulingPlugin
+from phalanx.plugins.reservation import ReservationPlugin
 from phalanx.plugins.resource_strategy_fit import ResourceStrategyFitPlugin
 from phalanx.plugins.resourcequota import ResourceQuotaPlugin
 from phalanx.plugins.sla import SlaPlugin
@@ -46,6 +47,7 @@ OPEN: tuple[type[hooks.Open], ...] = (
     OvercommitPlugin,
     CapacityPlugin,
     NetworkTopologyAwarePlugin,
+    ReservationPlugin,
     NodeGroupPlugin,
     TaskTopologyPlugin,
     UsagePlugin,

@@ -260,7 +260,7 @@ class EvictionBounds:
         snapshot, table = self._session.snapshot, self._session.snapshot.holders
         numbers: dict[str, int] = {gang.key: number for number, gang in enumerate(self._gangs)}
         on_node = np.asarray(table.nodes)
-        there = np.flatnonzero(on_node >= 0)
+        there = np.flatnonzero((on_node >= 0) & (np.asarray(table.preemptable) > 0))
         nodes = numbers_of(table.code_by_node, snapshot.nodes.number_by_name)[on_node[there]]
         gangs = numbers_of(table.code_by_gang, numbers)[np.asarray(table.gangs)[there]]
         known = (nodes >= 0) & (gangs >= 0)

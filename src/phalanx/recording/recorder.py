@@ -117,7 +117,7 @@ class Recorder:
         yield from (found for item in objects if (found := entry_of(None, item)) is not None)
         yield from (entries.RequestAssumed(dict(item)) for item in requests)
         yield from (_assumed(key, pod) for key, pod in assumed.items())
-        yield entries.Carried(remembered.resting, remembered.pod_counts, remembered.is_guarded)
+        yield entries.Carried(remembered.resting, remembered.pod_counts, remembered.is_guarded, remembered.reserved)
 
     # --- what the cache hears ----------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from phalanx.model.resources import Resources
 from phalanx.model.shape import Shape
 from phalanx.model.task import GangKey
 from phalanx.model.task_status import EVICTABLE, Status
-from phalanx.placement import Vector
+from phalanx.placement import Amounts, Index, Vector
 from phalanx.placement.ledger import Ledger, Request
 from phalanx.session import hooks
 from phalanx.session.amounts import Wanted
@@ -199,6 +199,12 @@ class Session(Questions):
         for operation in operations:
             self._tell(operation, 1)
             self._count_version(operation)
+
+    def hold(self, amounts: Amounts, nodes: Index) -> None:
+        """Keep room on nodes from whoever is tried next, as if somebody were pipelined there; negative amounts let it go."""
+        self.ledger.hold(amounts, nodes)
+        self._latest_version += 1
+        self.version = self._latest_version
 
     def _count_version(self, operation: Operation) -> None:
         operation.version_before, self._latest_version = self.version, self._latest_version + 1
