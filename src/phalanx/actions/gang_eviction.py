@@ -19,6 +19,7 @@ from phalanx.actions.domain_trace import domain_name, note_domains
 from phalanx.actions.dry_run import calm_gangs, gang_heap, refuse_line, starving_gangs, waiting_tasks, why_refused, why_spared
 from phalanx.actions.eviction_bounds import EvictionBounds, Shortage
 from phalanx.actions.eviction_domains import narrow_domains
+from phalanx.actions.eviction_worth import EvictionWorth
 from phalanx.actions.gang_places import dominant_share
 from phalanx.actions.hopeless_trace import why_hopeless
 from phalanx.actions.needed_tasks import missing_roles, tasks_needed
@@ -66,7 +67,7 @@ class GangEvictionAction:
     def run(self, session: Session) -> None:
         """Work through the queues in order, and through their starving gangs."""
         self.cost_table, self.bounds = NodeCostTable(), session.book(EvictionBounds)
-        self.reservations = Reservations.of(session)
+        self.reservations, self.worth = Reservations.of(session), EvictionWorth.of(session)
         heaps = gang_heap(session, starving_gangs(session, self.name, skips_topology=False))
         queues = Heap[Queue](session.queue_comes_first)
         for name in sorted(heaps):
@@ -143,7 +144,9 @@ class _Attempt:
             self._action.name, self._action.purpose, "evictable",
             lambda victim: why_spared(self._session, victim, self._gang, self._action.purpose), takes_wholes=True,
         )  # fmt: skip
-        record_no_victims(self._session, task, rule, self._eligibility(task))
+        worth = self._action.worth
+        refusal = None if worth is None else worth.refusals.get(self._gang.key)
+        record_no_victims(self._session, task, rule, refusal or self._eligibility(task))
 
     def _is_hopeless(self) -> bool:
         """Tell whether a gang of equal tasks may take nothing, or asks for more than evictions could free; False for other gangs.
@@ -177,7 +180,7 @@ class _Attempt:
 
     def _make_room(self, domain: Mask, name: str, needed: list[TaskState]) -> bool:
         room_request = RoomRequest(self._gang, self._queue, self._action.purpose, self._action.name)
-        search = VictimSearch(self._session, room_request, self._action.cost_table, self._action.bounds)
+        search = VictimSearch(self._session, room_request, self._action.cost_table, self._action.bounds, self._action.worth)
         is_made = search.make_room(domain, needed)
         self._note_end(name, is_made)
         return is_made

@@ -114,6 +114,12 @@ class Reservations:
         elif planned.start > self._session.now:  # else it fits, and something else than room refuses it
             self._reserve(gang, planned, is_drained=False)
 
+    def plan(self, gang: GangState, freed: Amounts) -> PlannedStart | None:
+        """Return when a gang could start beside the reserved starts of others; `freed` is in the books and does not count."""
+        others = [booking for booking, each in zip(self._bookings, self.made, strict=True) if each.gang != gang.gang.key]
+        held = freed if self._held is None else freed - self._held
+        return self.planner.plan(gang, others, free=self._session.ledger.future - held)
+
     def _lacks_room_only(self, gang: GangState, queue: Queue) -> bool:
         """Tell whether a gang waits for nodes alone: nothing of it runs or has a place, and its queue would let all of it in."""
         if gang.tally.pipelined or gang.tally.ready or self._session.gang_ready(gang).ok:

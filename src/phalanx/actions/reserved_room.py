@@ -128,12 +128,12 @@ class RoomPlanner:
         shape = run[0].task.shape
         return ClassDemand(self._session.request_of(shape), len(run), self._session.node_view(shape).allowed)
 
-    def plan(self, gang: GangState, bookings: Sequence[Booking] = ()) -> PlannedStart | None:
-        """Return the earliest start of a gang beside bookings; None if nobody knows."""
+    def plan(self, gang: GangState, bookings: Sequence[Booking] = (), *, free: Amounts | None = None) -> PlannedStart | None:
+        """Return the earliest start of a gang beside bookings; None if nobody knows. `free` is what the books have by default."""
         demand, session = self.demand(gang), self._session
         if not demand:
             return None
-        free, seconds = session.ledger.future, self._times.of(gang.gang.key).bound
+        free, seconds = session.ledger.future if free is None else free, self._times.of(gang.gang.key).bound
         future = FutureRoom(session.now, free, self.releases(), bookings)
         found: PlannedStart | None = None
         for name, domain in self.domains(gang):

@@ -19,6 +19,7 @@ from phalanx.plugins.conformance import ConformancePlugin
 from phalanx.plugins.coscheduling import CoschedulingPlugin
 from phalanx.plugins.deviceshare import DeviceSharePlugin
 from phalanx.plugins.drf import DrfPlugin
+from phalanx.plugins.evictioncost import EvictionCostPlugin
 from phalanx.plugins.extender import ExtenderPlugin
 from phalanx.plugins.gang import GangPlugin
 from phalanx.plugins.kai import minruntime as kai_minruntime
@@ -68,6 +69,7 @@ CATALOGUE = Catalogue(
             BindBackoffPlugin,
             CoschedulingPlugin,
             ReservationPlugin,
+            EvictionCostPlugin,
         )
     },
 )  # fmt: skip
