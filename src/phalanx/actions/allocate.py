@@ -198,9 +198,10 @@ class _GangAllocator:
             gangs.push(Entry(self._session.gang_key(gang), next(self._number), gang))
 
     def release(self) -> None:
-        """Leave the books as they are, with nothing held for anybody."""
+        """Leave the books as they are, with nothing held for anybody, and tell gangs of their reserved starts."""
         if self._reservations is not None:
             self._reservations.release()
+            self._reservations.tell()
 
     def _allocate_flat(self, gang: GangState, queue: Queue) -> bool:
         subgroup = next(iter(gang.subgroups.values()))

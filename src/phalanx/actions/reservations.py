@@ -30,6 +30,7 @@ from phalanx.state.run_times import RunTimesBook
 from phalanx.state.verdict import Verdict
 
 HELD_BACK = "RoomReserved"
+RESERVED = "StartReserved"
 
 
 class Reservations:
@@ -85,6 +86,12 @@ class Reservations:
         if self._held is not None:
             self._change(-self._held)
         self._held, self._held_for = None, ()
+
+    def tell(self) -> None:
+        """Leave on every gang with a reserved start when and where that is, and who goes ahead."""
+        for each in self.made:
+            verdict = Verdict.refuse("reservation", RESERVED, each.text, start=each.start, ahead=len(each.ahead))
+            self._session.gangs[each.gang].verdicts.append(verdict)
 
     def _change(self, amounts: Amounts) -> None:
         nodes = np.flatnonzero(amounts.any(axis=0))

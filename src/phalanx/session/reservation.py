@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from phalanx.model.listing import listed
+from phalanx.model.moment import moment_text
 from phalanx.model.task import GangKey
 
 
@@ -35,3 +37,18 @@ class ReservedStart:
     """Gangs that started out of turn in this session."""
     held_back: list[GangKey] = field(default_factory=list)
     """Gangs for which there was room that is kept for this one."""
+
+    @property
+    def text(self) -> str:
+        """Return when and where it starts, and how many go ahead, as a person would say it."""
+        where = self.domain or listed(self.nodes)
+        when = f"{where} drained for it" if self.is_drained else f"reserved from {moment_text(int(self.start))} on {where}"
+        ahead = len(self.ahead)
+        return when if not ahead else f"{when}; {ahead} {'gang goes' if ahead == 1 else 'gangs go'} ahead meanwhile"
+
+    def document(self) -> dict[str, object]:
+        """Return it as plain data."""
+        return {
+            "start": moment_text(int(self.start)), "nodes": list(self.nodes), "domain": self.domain, "drained": self.is_drained,
+            "ahead": list(self.ahead), "heldBack": list(self.held_back),
+        }  # fmt: skip
