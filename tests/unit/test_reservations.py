@@ -1,7 +1,12 @@
 """What is said of reserved starts: to the gang that has one, to those that it holds back, and to programs."""
 
+from phalanx.actions.allocate import AllocateAction
+from phalanx.actions.reservations import Reservations
+from phalanx.config.builtin import CATALOGUE
 from phalanx.config.policies import policy_of_profile
 from phalanx.model.moment import moment_text
+from phalanx.model.task import GangKey
+from phalanx.session.cycle import open_session
 from phalanx.session.policy import PluginPolicy, Policy
 from phalanx.testing import build
 from phalanx.testing.build import Cluster, Cycle, Document
@@ -91,3 +96,20 @@ def test_two_gangs_have_reserved_starts_one_behind_the_other() -> None:
     )  # fmt: skip
     starts = {gang: each["start"] for gang, each in cycle.answer["reservations"].items()}
     assert starts == {"default/first": moment_text(NOW + 3000), "default/second": moment_text(NOW + 3000 + 7200)}
+
+
+def test_whoever_evicts_leaves_all_that_is_reserved_and_others_only_what_nobody_releases_in_time() -> None:
+    """A gang that would end in time may be a victim: then its room is there, and must not go to the one that evicted it."""
+    parts = gang("runs", 1, 8, on="node-0", runs="1h"), gang("large", 2, 8, ago=500), gang("long", 1, 4, ago=300)
+    found = build.cluster(nodes=2, policy=PHALANX, gpus=8).submit(*parts)
+    session = open_session(found.objects.snapshot(NOW), PHALANX, CATALOGUE)
+    AllocateAction({}).run(session)
+    reservations, row = Reservations.of(session), session.snapshot.space.names.index("nvidia.com/gpu")
+    assert reservations is not None
+    free, held = session.ledger.future[row].copy(), []
+    for evicts in (False, True):
+        reservations.hold_for(session.gangs[GangKey("default/long")], evicts=evicts)
+        held.append((free - session.ledger.future[row]).tolist())
+    reservations.release()
+    assert held == [[0, 8000], [8000, 8000]]
+    assert session.ledger.future[row].tolist() == free.tolist()

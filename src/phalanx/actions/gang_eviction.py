@@ -87,7 +87,7 @@ class GangEvictionAction:
                 gang: GangState = heappop(gangs)[-1]
                 if session.gang_starving(gang).ok:
                     if self.reservations is not None:
-                        self.reservations.hold_for(gang)
+                        self.reservations.hold_for(gang, evicts=True)
                     _Attempt(session, gang, queue, self).run()
         if self.reservations is not None:
             self.reservations.release()

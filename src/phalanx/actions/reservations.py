@@ -17,11 +17,10 @@ from phalanx.actions.reserved_room import PlannedStart, RoomPlanner, drain
 from phalanx.model.moment import moment_text
 from phalanx.model.queue import Queue
 from phalanx.model.shape import Shape
-from phalanx.model.task import GangKey
 from phalanx.model.task_status import Status
 from phalanx.placement import Amounts
 from phalanx.placement.fit import copies
-from phalanx.placement.future_room import Booking, held_now
+from phalanx.placement.future_room import Booking, Releases, held_now
 from phalanx.session.reservation import ReservationSettings, ReservedStart
 from phalanx.session.session import Session
 from phalanx.session.trace_events import GangHeldBack, StartReserved
@@ -31,6 +30,9 @@ from phalanx.state.verdict import Verdict
 
 HELD_BACK = "RoomReserved"
 RESERVED = "StartReserved"
+HoldKey = tuple[tuple[int, ...], tuple[int, ...], bool]
+"""The starts that count, the reservations of others, and whether evictions are tried."""
+NOBODY_LEAVES = Releases.of(np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.int64))
 
 
 class Reservations:
@@ -45,6 +47,8 @@ class Reservations:
         self._bookings: list[Booking] = []
         self._held_for: tuple[int, ...] = ()
         self._held: Amounts | None = None
+        self._key: HoldKey | None = None
+        self._amounts: dict[HoldKey, Amounts] = {}
         self._known_places: dict[Hashable, tuple[int, int]] = {}
 
     @classmethod
@@ -59,33 +63,42 @@ class Reservations:
 
     # --- holding -------------------------------------------------------------------------------------------------------
 
-    def hold_for(self, gang: GangState) -> None:
-        """Take out of the books what this gang must leave to others; what was taken out for the gang before it comes back."""
+    def hold_for(self, gang: GangState, *, evicts: bool = False) -> None:
+        """Take out of the books what this gang must leave to others; what was taken out for the gang before it comes back.
+
+        A gang that `evicts` leaves them all that they will need: who should have left in time may be its victim.
+        """
         if not self.made:
             return
         end = self._session.now + self.times.of(gang.gang.key).bound
         needed = tuple(
             number for number, each in enumerate(self.made) if each.gang != gang.gang.key and each.start < end
         )  # fmt: skip
-        if needed != self._held_for:
+        others = tuple(number for number, each in enumerate(self.made) if each.gang != gang.gang.key)
+        key = (needed, others, evicts)
+        if key != self._key and (needed or self._key):
             self.release()
-            self._hold(needed, gang.gang.key)
+            self._hold(key)
 
-    def _hold(self, needed: tuple[int, ...], key: GangKey) -> None:
-        if not needed:
+    def _hold(self, key: HoldKey) -> None:
+        if not key[0]:
             return
-        shape = self._session.ledger.future.shape
-        others = [booking for booking, each in zip(self._bookings, self.made, strict=True) if each.gang != key]
-        moments = [self._bookings[number].start for number in needed]
-        self._held = held_now(others, moments, self.planner.releases(), (shape[0], shape[1]))
-        self._held_for = needed
+        if key not in self._amounts:
+            self._amounts[key] = self._amounts_for(*key)
+        self._key, self._held, self._held_for = key, self._amounts[key], key[0]
         self._change(self._held)
+
+    def _amounts_for(self, needed: tuple[int, ...], others: tuple[int, ...], evicts: bool) -> Amounts:
+        """Return what is held for some starts. Found once: what goes ahead later in the session can only make it less."""
+        rows, nodes = self._session.ledger.future.shape
+        bookings, moments = [self._bookings[number] for number in others], [self._bookings[number].start for number in needed]
+        return held_now(bookings, moments, NOBODY_LEAVES if evicts else self.planner.releases(), (rows, nodes))
 
     def release(self) -> None:
         """Put everything back into the books."""
         if self._held is not None:
             self._change(-self._held)
-        self._held, self._held_for = None, ()
+        self._held, self._held_for, self._key = None, (), None
 
     def tell(self) -> None:
         """Leave on every gang with a reserved start when and where that is, and who goes ahead."""
