@@ -7,6 +7,7 @@ from phalanx.actions.gang_eviction import GangPreemptAction, GangReclaimAction
 from phalanx.actions.heal import HealAction
 from phalanx.actions.kai import allocate as kai_allocate
 from phalanx.actions.kai import evictions as kai_evicting
+from phalanx.actions.overdue import OverdueAction
 from phalanx.actions.preempt import PreemptAction
 from phalanx.actions.reclaim import ReclaimAction
 from phalanx.actions.relieve import RelieveAction
@@ -52,7 +53,7 @@ CATALOGUE = Catalogue(
         action.name: action
         for action in (
             EnqueueAction, AllocateAction, BackfillAction, PreemptAction, ReclaimAction, GangPreemptAction, GangReclaimAction,
-            ShuffleAction, HealAction, RelieveAction,
+            ShuffleAction, HealAction, RelieveAction, OverdueAction,
         )
     },
     plugins={

@@ -264,6 +264,14 @@ class GangHeldBack(TraceEvent, frozen=True):
     start: float
 
 
+class GangOverdue(TraceEvent, frozen=True):
+    """A gang runs longer than it may, and is evicted."""
+
+    at_level, event, sentence = 3, "overdue", "{reason}"
+    gang: str
+    reason: str
+
+
 class GangStarving(TraceEvent, frozen=True):
     """Whether a gang may take room from others."""
 
