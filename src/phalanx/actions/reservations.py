@@ -41,7 +41,7 @@ class Reservations:
     def __init__(self, session: Session, settings: ReservationSettings) -> None:
         """Start without any."""
         self._session, self._settings = session, settings
-        self.times = RunTimesBook(session.snapshot)
+        self.times = RunTimesBook(session.snapshot, is_predicted=settings.is_predicted)
         self.planner = RoomPlanner(session, self.times)
         self.made: list[ReservedStart] = []
         self._bookings: list[Booking] = []

@@ -25,6 +25,8 @@ class RunTimes:
     """Who says what the maximum is."""
     faults: tuple[str, ...] = ()
     """What could not be read."""
+    is_guess: bool = False
+    """Nobody says what is expected: it is what others like it took. It tells when room may be there, and bounds nothing."""
 
     @property
     def expected(self) -> float:
@@ -34,18 +36,18 @@ class RunTimes:
     @property
     def bound(self) -> float:
         """How long it runs at most, by the longest that is expected and by the maximum."""
-        return min(self.longest, self.maximum)
+        return self.maximum if self.is_guess else min(self.longest, self.maximum)
 
     @property
     def is_known(self) -> bool:
         """Tell whether anybody says when it ends."""
-        return self.bound < inf
+        return self.expected < inf
 
     def end(self, begun: float, now: float) -> float:
         """Return when it ends that began so long ago and still runs; `inf` when nobody knows."""
         if not self.is_known:
             return inf
-        for seconds in (self.expected, self.bound, self.maximum):
+        for seconds in (self.expected, min(self.longest, self.maximum), self.maximum):
             if seconds < inf and now < begun + seconds + on_time(seconds):
                 return max(begun + seconds, now)
         return now + (now - begun) * LATE_PART

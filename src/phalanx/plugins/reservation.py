@@ -24,10 +24,11 @@ class ReservationPlugin:
         depth = settings.integer("depth", DEPTH_BY_VARIANT[variant])
         starvation = settings.grace("starvation", "12h")
         drain = settings.seconds("drainFor", "10m") or 0.0
+        is_predicted = settings.switch("predictRunTimes", False)
         settings.done()
         if depth < 1:
             raise ConfigError(f"plugin {self.name!r}, argument 'depth': {depth} is not possible; write 1 or more")
-        self._settings = ReservationSettings(depth, starvation, drain)
+        self._settings = ReservationSettings(depth, starvation, drain, is_predicted)
 
     def open(self, session: Session) -> None:
         """Leave the settings for the actions."""

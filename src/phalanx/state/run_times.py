@@ -7,6 +7,7 @@ The first pod speaks for all: pods of one gang come from one template. What cann
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from math import inf
 
 from phalanx.model.duration import range_in
@@ -15,8 +16,11 @@ from phalanx.model.queue import Queue
 from phalanx.model.run_times import UNKNOWN, RunTimes
 from phalanx.model.task import GangKey, Task
 from phalanx.model.work_annotations import DEFAULT_DURATION, DURATION, KUEUE_MAXIMUM, MAX_DURATION
+from phalanx.state.finished_runs import ENOUGH, likeness, quantile
 from phalanx.state.snapshot import Snapshot
 
+LOW, HIGH = 0.1, 0.9
+"""Between these parts of the runs of gangs like it the end of a gang is guessed."""
 Said = tuple[float, float, str]
 """Shortest, longest, and who says so."""
 
@@ -56,9 +60,9 @@ def _all(places: Iterable[tuple[str, Mapping[str, str], str]], faults: list[str]
 class RunTimesBook:
     """The run times of the gangs of a snapshot, each read once."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        """Start with nothing read."""
-        self._snapshot = snapshot
+    def __init__(self, snapshot: Snapshot, *, is_predicted: bool = False) -> None:
+        """Start with nothing read; with `is_predicted` gangs that say nothing take as long as others like them took."""
+        self._snapshot, self._is_predicted = snapshot, is_predicted
         self._known: dict[GangKey, RunTimes] = {}
 
     def of(self, key: GangKey) -> RunTimes:
@@ -72,5 +76,15 @@ class RunTimesBook:
         gang = self._snapshot.gangs.get(key)
         if gang is None:
             return UNKNOWN
-        task = next(iter(self._snapshot.members_of(key).values()), None)
-        return run_times(gang, task, self._snapshot.queues.get(gang.queue))
+        members = self._snapshot.members_of(key)
+        found = run_times(gang, next(iter(members.values()), None), self._snapshot.queues.get(gang.queue))
+        return self._predicted(key, len(members), found) if self._is_predicted and found.longest == inf else found
+
+    def _predicted(self, key: GangKey, size: int, found: RunTimes) -> RunTimes:
+        """Return what gangs like it took, from the shortest tenth to the longest, beside the maximum that is said."""
+        label = likeness(key, size)
+        runs = self._snapshot.finished_runs.get(label, ())
+        if len(runs) < ENOUGH:
+            return found
+        source = f"{len(runs)} finished gangs like {label}"
+        return replace(found, shortest=quantile(runs, LOW), longest=quantile(runs, HIGH), source=source, is_guess=True)
