@@ -94,6 +94,14 @@ def test_the_time_doubles_with_each_eviction_up_to_the_longest(times: int, hours
     assert bool(victims(cluster(1, annotated(runs("again", "node-0", hours=hours), evicted=text), wants("urgent")))) is goes
 
 
+def test_an_eviction_that_was_refused_is_none() -> None:
+    """Its pods run on since before it: a budget or the API server has kept them."""
+    text = f"3 times, last at {moment_text(int(NOW - 60))}"
+    found = cluster(1, annotated(runs("still", "node-0", hours=1), evicted=text), wants("urgent")).run_cycle(now=NOW).decisions
+    assert sorted(found.evictions) == ["default/still-0"]
+    assert found.stamps[GangKey("default/still")][EVICTED] == f"3 times, last at {moment_text(int(NOW))}"
+
+
 def test_evictions_long_ago_are_forgotten() -> None:
     text = f"60 times, last at {moment_text(int(NOW - 49 * HOUR))}"
     assert victims(cluster(1, annotated(runs("again", "node-0", hours=1), evicted=text), wants("urgent"))) == ["default/again-0"]

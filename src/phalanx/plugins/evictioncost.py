@@ -4,13 +4,14 @@ What is lost is compared by the actions gangpreempt and gangreclaim (`actions/ev
 an annotation of its group: pods that are evicted are made anew, and the group remembers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from phalanx.errors import ConfigError
 from phalanx.model.gang import Gang
 from phalanx.model.moment import moment_of, moment_text
-from phalanx.model.task import GangKey
+from phalanx.model.task import GangKey, Task
+from phalanx.model.task_status import Status
 from phalanx.session.arguments import Arguments
 from phalanx.session.eviction_cost import EvictionCostSettings
 from phalanx.session.policy import PluginPolicy
@@ -43,6 +44,11 @@ def evictions_of(gang: Gang) -> Evicted | None:
     times, _, moment = text.partition(" times, last at ")
     latest = moment_of(moment)
     return Evicted(int(times), latest) if times.isdecimal() and latest is not None else None
+
+
+def _begun(tasks: Iterable[Task]) -> float:
+    """Return since when the first of some running tasks runs; 0 when nobody says."""
+    return min((task.started for task in tasks if task.status is Status.RUNNING and task.started), default=0.0)
 
 
 class EvictionCostPlugin:
@@ -92,16 +98,21 @@ class EvictionCostPlugin:
         """Let the groups of gangs remember that they were evicted."""
         for key in {each.task.gang for each in session.decisions.evictions.values() if each.action in BY}:
             if key is not None and (gang := session.snapshot.gangs.get(key)) is not None and gang.has_object:
-                times = (self._remembered(session, gang) or Evicted(0, 0.0)).times + 1
+                known = self._remembered(session, gang) or Evicted(0, 0.0)
+                times = known.times + (not known.times or _begun(session.snapshot.members_of(key).values()) > known.latest)
                 session.decisions.stamp(key, EVICTED, f"{times} times, last at {moment_text(int(session.now))}")
 
     def _left_alone_until(self, session: Session, task: TaskState) -> float:
-        """Return until when a gang is not evicted again: so long after it has started again; in the past for most."""
+        """Return until when a gang is not evicted again: so long after it has started again; in the past for most.
+
+        One that has run on since before its eviction was never evicted: a budget or the API server refused it.
+        """
         key = task.gang.gang.key
         if key not in self._until:
             evicted = self._remembered(session, task.gang.gang)
-            begun = max((other.task.started for other in task.gang.tasks), default=0.0)
-            self._until[key] = 0.0 if evicted is None else max(begun, evicted.latest) + self._wait(evicted.times)
+            begun = _begun(session.snapshot.members_of(key).values())
+            is_back = evicted is not None and begun > evicted.latest
+            self._until[key] = begun + self._wait(evicted.times) if evicted is not None and is_back else 0.0
         return self._until[key]
 
     def _remembered(self, session: Session, gang: Gang) -> Evicted | None:
