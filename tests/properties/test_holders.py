@@ -25,16 +25,16 @@ def a_task(draw: st.DrawFn) -> Task:
     )  # fmt: skip
 
 
-def rows_of(table: HolderTable) -> Counter[tuple[str, str, Shape, float]]:
+def rows_of(table: HolderTable) -> Counter[tuple[str, str, Shape, float, bool]]:
     nodes, gangs = ({code: name for name, code in codes.items()} for codes in (table.code_by_node, table.code_by_gang))
     shapes = {code: shape for shape, code in table.code_by_shape.items()}
-    columns = zip(table.nodes, table.gangs, table.shapes, table.started, strict=True)
+    columns = zip(table.nodes, table.gangs, table.shapes, table.started, table.preemptable, strict=True)
     rows = [row for row in columns if row[0] >= 0]
-    return Counter((nodes[node], gangs[gang], shapes[shape], started) for node, gang, shape, started in rows)
+    return Counter((nodes[node], gangs[gang], shapes[shape], started, bool(goes)) for node, gang, shape, started, goes in rows)
 
 
 def counts(task: Task) -> bool:
-    return task.gang is not None and task.is_preemptable and task.status in (Status.RUNNING, Status.BOUND)
+    return task.gang is not None and task.status in (Status.RUNNING, Status.BOUND)
 
 
 @given(st.lists(a_task(), max_size=300))
@@ -52,5 +52,5 @@ def test_the_table_says_who_is_there(tasks: list[Task]) -> None:
     if tasks:
         assert rows_of(early) == before
     assert rows_of(holders.table()) == Counter(
-        (task.node, str(task.gang), task.shape, task.started) for task in there.values() if counts(task)
+        (task.node, str(task.gang), task.shape, task.started, task.is_preemptable) for task in there.values() if counts(task)
     )

@@ -11,6 +11,7 @@ from phalanx.plugins.conformance import ConformancePlugin
 from phalanx.plugins.coscheduling import CoschedulingPlugin
 from phalanx.plugins.deviceshare import DeviceSharePlugin
 from phalanx.plugins.drf import DrfPlugin
+from phalanx.plugins.evictioncost import EvictionCostPlugin
 from phalanx.plugins.extender import ExtenderPlugin
 from phalanx.plugins.gang import GangPlugin
 from phalanx.plugins.kai import minruntime as kai_minruntime
@@ -29,6 +30,7 @@ from phalanx.plugins.predicates import PredicatesPlugin
 from phalanx.plugins.priority import PriorityPlugin
 from phalanx.plugins.proportion import ProportionPlugin
 from phalanx.plugins.rescheduling import ReschedulingPlugin
+from phalanx.plugins.reservation import ReservationPlugin
 from phalanx.plugins.resource_strategy_fit import ResourceStrategyFitPlugin
 from phalanx.plugins.resourcequota import ResourceQuotaPlugin
 from phalanx.plugins.sla import SlaPlugin
@@ -38,6 +40,7 @@ from phalanx.plugins.usage import UsagePlugin
 from phalanx.session import hooks
 
 OPEN: tuple[type[hooks.Open], ...] = (
+    EvictionCostPlugin,
     GangPlugin,
     DrfPlugin,
     ProportionPlugin,
@@ -46,6 +49,7 @@ OPEN: tuple[type[hooks.Open], ...] = (
     OvercommitPlugin,
     CapacityPlugin,
     NetworkTopologyAwarePlugin,
+    ReservationPlugin,
     NodeGroupPlugin,
     TaskTopologyPlugin,
     UsagePlugin,
@@ -62,7 +66,7 @@ OPEN: tuple[type[hooks.Open], ...] = (
     kai_scores.GpuSpreadPlugin,
     kai_minruntime.MinRuntimePlugin,
 )
-CLOSE: tuple[type[hooks.Close], ...] = (PredicatesPlugin, DeviceSharePlugin, ExtenderPlugin, CoschedulingPlugin)
+CLOSE: tuple[type[hooks.Close], ...] = (EvictionCostPlugin, PredicatesPlugin, DeviceSharePlugin, ExtenderPlugin, CoschedulingPlugin)
 CHANGED: tuple[type[hooks.Changed], ...] = (
     DrfPlugin,
     ProportionPlugin,
@@ -157,6 +161,7 @@ PLACEMENT_SCORES: tuple[type[hooks.PlacementScores], ...] = (
 )
 SCORES_BY_LEAF: tuple[type[hooks.ScoresByLeaf], ...] = (NetworkTopologyAwarePlugin,)
 PREEMPTABLE: tuple[type[hooks.Preemptable], ...] = (
+    EvictionCostPlugin,
     GangPlugin,
     PriorityPlugin,
     ConformancePlugin,
@@ -167,6 +172,7 @@ PREEMPTABLE: tuple[type[hooks.Preemptable], ...] = (
     TdmPlugin,
 )
 RECLAIMABLE: tuple[type[hooks.Reclaimable], ...] = (
+    EvictionCostPlugin,
     GangPlugin,
     ConformancePlugin,
     DrfPlugin,
@@ -177,6 +183,7 @@ RECLAIMABLE: tuple[type[hooks.Reclaimable], ...] = (
     CooldownPlugin,
 )
 EVICTABLE: tuple[type[hooks.Evictable], ...] = (
+    EvictionCostPlugin,
     GangPlugin,
     PriorityPlugin,
     ConformancePlugin,
@@ -186,6 +193,7 @@ EVICTABLE: tuple[type[hooks.Evictable], ...] = (
     CooldownPlugin,
 )
 WHY_PROTECTED: tuple[type[hooks.WhyProtected], ...] = (
+    EvictionCostPlugin,
     GangPlugin,
     PriorityPlugin,
     ConformancePlugin,

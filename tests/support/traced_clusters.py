@@ -311,6 +311,22 @@ def made_with(policy: Policy, makers: list[Callable[[Policy], Cluster]] = COMMON
     return [lambda make=make: make(policy) for make in makers]  # type: ignore[misc]  # bound per loop
 
 
+def has_a_reserved_start() -> Cluster:
+    """Return a gang that waits for another to end, and one behind it that must not take its node."""
+    runs, waits = gang("runs", ["node-0"], minimum=1), gang("waits", ["", ""], minimum=2)
+    runs[0]["metadata"]["annotations"] = {"phalanx.dev/duration": "1h"}
+    return nodes(policy_of_profile("phalanx"), 2, runs, waits, gang("x-behind", [""], minimum=1))
+
+
+def has_an_overdue_gang() -> Cluster:
+    """Return a gang that runs longer than its queue lets it."""
+    runs = gang("runs", ["node-0"], minimum=1, queue="strict")
+    runs[1]["status"]["startTime"] = "1969-12-31T00:00:00Z"
+    strict = build.queue("strict")
+    strict["metadata"]["annotations"] = {"phalanx.dev/max-duration": "1h", "phalanx.dev/overdue": "evict"}
+    return nodes(policy_of_profile("phalanx"), 1, strict, runs)
+
+
 FAMILIES: dict[str, list[Callable[[], Cluster]]] = {
     "volcano": [
         *made_with(VOLCANO), *made_with(BREAKS_GANGS, [makes_room, makes_room_in_vain]),
@@ -318,7 +334,7 @@ FAMILIES: dict[str, list[Callable[[], Cluster]]] = {
         asks_for_admission, has_roles, has_a_claim_without_volume, has_a_wish_that_cannot_be_read, has_domains_of_unequal_score,
         has_spare_victims,
     ],
-    "phalanx": made_with(policy_of_profile("phalanx")),
+    "phalanx": [*made_with(policy_of_profile("phalanx")), has_a_reserved_start, has_an_overdue_gang],
     "coscheduling": made_with(policy_of_profile("coscheduling")),
     "kai": [
         jobs_wait, is_scattered, is_too_full_to_move, is_lopsided, is_fair_already, has_less_important_jobs, has_racks,

@@ -38,7 +38,7 @@ KINDS = {
     ),
     "phalanx": (
         *EVERYWHERE, *GANGS, "QueueFigures", "TaskWithoutQuota", "GangNominated", "GangStale", "GangRolledBack", "VictimsRefused",
-        "NoDomain", "DomainLeft", "DomainSpared",
+        "NoDomain", "DomainLeft", "DomainSpared", "StartReserved", "GangHeldBack", "GangOverdue",
     ),
     "coscheduling": (*EVERYWHERE, *GANGS, "GangNominated"),
     "kai": (

@@ -17,6 +17,7 @@ from phalanx.actions.gang_runs import GangRuns
 from phalanx.actions.nominated import keep_nominated, nominated_tasks, retake_places
 from phalanx.actions.placeholders import nominate_places_of_placeholders
 from phalanx.actions.queue_heap import Heap
+from phalanx.actions.reservations import Reservations
 from phalanx.model.queue import Queue
 from phalanx.session.arguments import Arguments
 from phalanx.session.plugin_trace import note_added, note_line
@@ -84,6 +85,7 @@ class AllocateAction:
                 session.trace.note(QueueNext, self.name, queue.name, len(gangs))
                 allocator.try_next(gangs, queue, is_alone=not len(queues))
                 queues.push(queue)
+        allocator.release()
 
     def _gangs_by_queue(self, session: Session) -> dict[str, GangLine]:
         candidates = [gang for gang in session.gangs.values() if self._is_candidate(session, gang)]
@@ -123,6 +125,7 @@ class _GangAllocator:
         self._domains = DomainSearch(session, placer)
         self._labels = LabelSearch(session, placer)
         self._runs = GangRuns(session, placer)
+        self._reservations = Reservations.of(session)
         self._number = count(1 << 40)  # who comes again is behind all equals that have not had a turn
 
     def keep_all_nominated(self, gangs_by_queue: dict[str, GangLine]) -> None:
@@ -174,19 +177,30 @@ class _GangAllocator:
 
     def try_next(self, gangs: GangLine, queue: Queue, *, is_alone: bool) -> None:
         """Try the first gang of a queue; if no other queue waits, perhaps together with those behind it that are like it."""
-        if not self._runs.place(gangs, queue, is_alone=is_alone):
+        has_reserved = self._reservations is not None and bool(self._reservations.made)
+        if has_reserved or not self._runs.place(gangs, queue, is_alone=is_alone):
             self._try(gangs.pop(), gangs, queue)
 
     def _try(self, gang: GangState, gangs: GangLine, queue: Queue) -> None:
         self._session.trace.note(GangTried, gang.key, queue.name, len(self._session.decisions.binds))
+        if self._reservations is not None:
+            self._reservations.hold_for(gang)
         if gang.gang.label:
             committed = self._labels.allocate(gang, queue)
         elif uses_domains(gang):
             committed = self._domains.allocate(gang, queue)
         else:
             committed = self._allocate_flat(gang, queue)
+        if self._reservations is not None:
+            self._reservations.note_try(gang, queue, has_started=committed)
         if committed and self._placer.has_tasks_left(gang):
             gangs.push(Entry(self._session.gang_key(gang), next(self._number), gang))
+
+    def release(self) -> None:
+        """Leave the books as they are, with nothing held for anybody, and tell gangs of their reserved starts."""
+        if self._reservations is not None:
+            self._reservations.release()
+            self._reservations.tell()
 
     def _allocate_flat(self, gang: GangState, queue: Queue) -> bool:
         subgroup = next(iter(gang.subgroups.values()))

@@ -22,15 +22,17 @@ from phalanx.actions.dry_run import may_give
 from phalanx.model.gang import Gang
 from phalanx.placement import Amounts, Counts, Mask
 from phalanx.placement.fit import copies
+from phalanx.placement.future_room import Moments
 from phalanx.placement.ledger import Request
 from phalanx.session.session import Session
 from phalanx.session.statement import Operation
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.holders import numbers_of
+from phalanx.state.lost_work import RESTART_SECONDS, last_checkpoint, weight_of
 
 Cost = tuple[int, int, int, int, int, int]
-"""Whether a gang is broken, the highest priority of a victim, victims, gangs broken, the place of the queue that gives last, and
-seconds of work lost."""
+"""Whether a gang is broken, the highest priority of a victim, work lost, victims, gangs broken, and the place of the queue that
+gives last."""
 NOTHING: Cost = (0, -(1 << 62), 0, 0, 0, 0)
 
 
@@ -67,9 +69,9 @@ class _Holdings:
 
 @dataclass(frozen=True, slots=True)
 class _Evictable(_Holdings):
-    """Every task that could be evicted by its status, and for how long it has run."""
+    """Every task that could be evicted by its status, and what is lost with it."""
 
-    seconds: Counts
+    lost: Counts
 
 
 class EvictionBounds:
@@ -135,8 +137,8 @@ class EvictionBounds:
         spares = self._may_spare[gangs]
         broken = np.where(spares, 0, np.where(suffices, 1, 2))
         tasks = np.where(spares, 1, self._sizes[gangs] + ~suffices)
-        lost = np.where(spares, 0, self._seconds_lost[gangs])
-        columns = (nodes, (broken > 0).astype(np.int64), self._priorities[gangs], tasks, broken, np.zeros_like(nodes), lost)
+        lost = np.where(spares, 0, self._work_lost[gangs])
+        columns = (nodes, (broken > 0).astype(np.int64), self._priorities[gangs], lost, tasks, broken, np.zeros_like(nodes))
         # The cheapest row of each node: sort by node and cost, and keep the first row of each node.
         order = np.lexsort(columns[::-1])
         first = order[np.unique(nodes[order], return_index=True)[1]]
@@ -233,9 +235,9 @@ class EvictionBounds:
         return np.bincount(self._holders.gangs, minlength=len(self._gangs))
 
     @cached_property
-    def _seconds_lost(self) -> Counts:
-        """Add up for how long what each gang has that could go has run."""
-        sums = np.bincount(self._holders.gangs, weights=self._holders.seconds, minlength=len(self._gangs))
+    def _work_lost(self) -> Counts:
+        """Add up what is lost with all that each gang has that could go."""
+        sums = np.bincount(self._holders.gangs, weights=self._holders.lost, minlength=len(self._gangs))
         return sums.astype(np.int64)
 
     @cached_property
@@ -260,13 +262,30 @@ class EvictionBounds:
         snapshot, table = self._session.snapshot, self._session.snapshot.holders
         numbers: dict[str, int] = {gang.key: number for number, gang in enumerate(self._gangs)}
         on_node = np.asarray(table.nodes)
-        there = np.flatnonzero(on_node >= 0)
+        there = np.flatnonzero((on_node >= 0) & (np.asarray(table.preemptable) > 0))
         nodes = numbers_of(table.code_by_node, snapshot.nodes.number_by_name)[on_node[there]]
         gangs = numbers_of(table.code_by_gang, numbers)[np.asarray(table.gangs)[there]]
         known = (nodes >= 0) & (gangs >= 0)
         shapes, started = np.asarray(table.shapes)[there][known], np.asarray(table.started)[there][known]
-        seconds = np.where(started > 0, np.maximum(snapshot.now - started, 0.0), 0.0).astype(np.int64)
-        return _Evictable(nodes[known], gangs[known], self._requests_by_shape(shapes)[:, shapes], seconds)
+        since = np.maximum(started, self._checkpoints[gangs[known]])
+        seconds = np.maximum((snapshot.now - since).astype(np.int64), 0) + RESTART_SECONDS
+        lost = np.where(started > 0, seconds * self._weights_by_shape(shapes)[shapes], 0)
+        return _Evictable(nodes[known], gangs[known], self._requests_by_shape(shapes)[:, shapes], lost)
+
+    @cached_property
+    def _checkpoints(self) -> Moments:
+        """Return when each gang last saved its work, 0 if nobody says."""
+        members = self._session.snapshot.members_of
+        found = [last_checkpoint(gang, next(iter(members(gang.key).values()), None)) for gang in self._gangs]
+        return np.array(found, dtype=np.float64)
+
+    def _weights_by_shape(self, shapes: Counts) -> Counts:
+        """Return on how many devices tasks of these shapes work, at the places of their codes."""
+        weights = np.zeros(int(shapes.max(initial=-1)) + 1, dtype=np.int64)
+        for shape, code in self._session.snapshot.holders.code_by_shape.items():
+            if code < len(weights):
+                weights[code] = weight_of(shape)
+        return weights
 
     def _requests_by_shape(self, shapes: Counts) -> Amounts:
         """Return what tasks of these shapes ask for, in the columns of their codes."""

@@ -19,16 +19,18 @@ from phalanx.actions.domain_trace import domain_name, note_domains
 from phalanx.actions.dry_run import calm_gangs, gang_heap, refuse_line, starving_gangs, waiting_tasks, why_refused, why_spared
 from phalanx.actions.eviction_bounds import EvictionBounds, Shortage
 from phalanx.actions.eviction_domains import narrow_domains
+from phalanx.actions.eviction_worth import EvictionWorth
 from phalanx.actions.gang_places import dominant_share
 from phalanx.actions.hopeless_trace import why_hopeless
+from phalanx.actions.needed_tasks import missing_roles, tasks_needed
 from phalanx.actions.node_costs import NodeCostTable
 from phalanx.actions.queue_heap import Heap
+from phalanx.actions.reservations import Reservations
 from phalanx.actions.victim_bundles import VictimBundle, VictimBundles
 from phalanx.actions.victim_search import RoomRequest, VictimSearch
 from phalanx.actions.victim_survey import NEVER_PREEMPTS, SearchRule, record_no_victims
 from phalanx.errors import ConfigError
 from phalanx.model.queue import Queue
-from phalanx.model.task_status import READY
 from phalanx.placement import Mask
 from phalanx.session.arguments import Arguments
 from phalanx.session.session import Session
@@ -65,6 +67,7 @@ class GangEvictionAction:
     def run(self, session: Session) -> None:
         """Work through the queues in order, and through their starving gangs."""
         self.cost_table, self.bounds = NodeCostTable(), session.book(EvictionBounds)
+        self.reservations, self.worth = Reservations.of(session), EvictionWorth.of(session)
         heaps = gang_heap(session, starving_gangs(session, self.name, skips_topology=False))
         queues = Heap[Queue](session.queue_comes_first)
         for name in sorted(heaps):
@@ -83,7 +86,11 @@ class GangEvictionAction:
             while gangs and not session.is_moot:
                 gang: GangState = heappop(gangs)[-1]
                 if session.gang_starving(gang).ok:
+                    if self.reservations is not None:
+                        self.reservations.hold_for(gang, evicts=True)
                     _Attempt(session, gang, queue, self).run()
+        if self.reservations is not None:
+            self.reservations.release()
 
 
 class GangPreemptAction(GangEvictionAction):
@@ -137,7 +144,9 @@ class _Attempt:
             self._action.name, self._action.purpose, "evictable",
             lambda victim: why_spared(self._session, victim, self._gang, self._action.purpose), takes_wholes=True,
         )  # fmt: skip
-        record_no_victims(self._session, task, rule, self._eligibility(task))
+        worth = self._action.worth
+        refusal = None if worth is None else worth.refusals.get(self._gang.key)
+        record_no_victims(self._session, task, rule, refusal or self._eligibility(task))
 
     def _is_hopeless(self) -> bool:
         """Tell whether a gang of equal tasks may take nothing, or asks for more than evictions could free; False for other gangs.
@@ -171,7 +180,7 @@ class _Attempt:
 
     def _make_room(self, domain: Mask, name: str, needed: list[TaskState]) -> bool:
         room_request = RoomRequest(self._gang, self._queue, self._action.purpose, self._action.name)
-        search = VictimSearch(self._session, room_request, self._action.cost_table, self._action.bounds)
+        search = VictimSearch(self._session, room_request, self._action.cost_table, self._action.bounds, self._action.worth)
         is_made = search.make_room(domain, needed)
         self._note_end(name, is_made)
         return is_made
@@ -344,35 +353,9 @@ def _other_member_choices(session: Session, gang: GangState, waiting: list[TaskS
         return
     for parts in sorted(product(*(range(len(tasks) + 1) for tasks in small_first)), reverse=True):
         chosen = [task for tasks, part in zip(small_first, parts, strict=True) for task in tasks[:part]]
-        if len(chosen) == count and all(_count(chosen, role) >= missing for role, missing in _missing_roles(gang).items()):
+        if len(chosen) == count and all(_count(chosen, role) >= missing for role, missing in missing_roles(gang).items()):
             yield chosen
 
 
 def _count(tasks: list[TaskState], role: str) -> int:
     return sum(task.task.role == role for task in tasks)
-
-
-def _missing_roles(gang: GangState) -> dict[str, int]:
-    """Return how many tasks each role lacks; pipelined ones count as present."""
-    minima = gang.gang.role_minima if gang.gang.roles_count else {}
-    tallies = {role: gang.role_tallies[role] for role in minima}
-    return {
-        role: max(minima[role] - tally.total(READY) - tally.pipelined - tally.pending_best_effort, 0)
-        for role, tally in tallies.items()
-    }
-
-
-def _could_be_whole(subgroup: SubGroupState, waiting: list[TaskState]) -> bool:
-    return sum(task.subgroup is subgroup for task in waiting) >= subgroup.shortfall() - subgroup.tally.pipelined
-
-
-def tasks_needed(gang: GangState, waiting: list[TaskState]) -> list[TaskState]:
-    """Return the waiting tasks that make the gang whole: those that roles need, then others; of sub-groups all tasks."""
-    if gang.has_subgroups:
-        return [task for task in waiting if _could_be_whole(task.subgroup, waiting)]
-    chosen: list[TaskState] = []
-    for role, missing in _missing_roles(gang).items():
-        chosen += [task for task in waiting if task.task.role == role][:missing]
-    missing = gang.gang.min_member - gang.tally.ready - gang.tally.pipelined - gang.tally.pending_best_effort - len(chosen)
-    others = [task for task in waiting if task not in chosen][: max(missing, 0)]
-    return chosen + others if chosen or others else waiting[:1]  # whole already: it starves for one task more

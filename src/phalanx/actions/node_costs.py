@@ -1,9 +1,9 @@
 """What one more task costs on each node: who would have to go, and how bad that is.
 
 A cost is a tuple, compared from the left (`Cost`): a gang broken is worse than anything that is not, then the priority of the
-most important victim decides, then how many go. The real cost of a node takes many questions to plugins, so it is found only
-for nodes in front of the list (`NodeCosts`), and lists are kept from gang to gang (`NodeCostTable`): a storm of reclaims by
-4,000 equal gangs asks for the next cheapest nodes, not 4,000 times for all of them.
+most important victim decides, then the work that is lost, then how many go. The real cost of a node takes many questions to
+plugins, so it is found only for nodes in front of the list (`NodeCosts`), and lists are kept from gang to gang (`NodeCostTable`):
+a storm of reclaims by 4,000 equal gangs asks for the next cheapest nodes, not 4,000 times for all of them.
 
 All of it rests on one invariant: a listed cost is never above the real one.
 """
@@ -36,13 +36,13 @@ class NodeVictims:
         return any(unit.is_whole for unit in self.units)
 
     def cost(self) -> Cost:
-        """Return what counts against the node, from the left: a broken gang, the priority of the most important victim, how many
-        tasks go, how many gangs are broken, the queue that gives last, and the seconds of work that are lost.
+        """Return what counts against the node, from the left: a broken gang, the priority of the most important victim, the work
+        that is lost, how many tasks go, how many gangs are broken, and the queue that gives last.
         """
         broken, tasks = sum(unit.is_whole for unit in self.units), sum(len(unit.tasks) for unit in self.units)
         highest = max((unit.gang.gang.priority for unit in self.units), default=NOTHING[1])
         last = max((unit.turn for unit in self.units), default=0)
-        return int(broken > 0), highest, tasks, broken, last, sum(unit.lost for unit in self.units)
+        return int(broken > 0), highest, sum(unit.lost for unit in self.units), tasks, broken, last
 
 
 class NodeVictimFinder:

@@ -30,8 +30,11 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import combinations, islice
 
+import numpy as np
+
 from phalanx.actions.dry_run import DryRun
 from phalanx.actions.eviction_bounds import EvictionBounds
+from phalanx.actions.eviction_worth import EvictionWorth
 from phalanx.actions.gang_places import Places, is_independent
 from phalanx.actions.node_costs import UNKNOWN, NodeCosts, NodeCostTable, NodeVictimFinder
 from phalanx.actions.victim_units import Importance, VictimUnit, VictimUnits, is_whole, spare_of
@@ -62,8 +65,12 @@ class RoomRequest:
 class VictimSearch:
     """Plans evictions for one gang and carries them out. One search, one object: it is not used again."""
 
-    def __init__(self, session: Session, room_request: RoomRequest, cost_table: NodeCostTable, bounds: EvictionBounds) -> None:
-        """Prepare a search for the gang of the request; the cost table and the bounds are shared by all gangs of an action."""
+    def __init__(
+        self, session: Session, room_request: RoomRequest, cost_table: NodeCostTable, bounds: EvictionBounds,
+        worth: EvictionWorth | None = None,
+    ) -> None:  # fmt: skip
+        """Prepare a search for the gang of the request; what the others bound is shared by all gangs of an action."""
+        self._worth = worth
         self._session, self._room_request, self._cost_table, self._bounds = session, room_request, cost_table, bounds
         self._gang, self._queue = room_request.gang, room_request.queue
         self._units = VictimUnits(session, room_request.gang, room_request.purpose)
@@ -85,7 +92,7 @@ class VictimSearch:
         is_done = self._may_take_all(places) and (places.fit() or self._plan(domain, places) or self._plan_from_each_unit(places))
         if is_done:
             self._put_back_needless(places)
-            is_done = self._carry_out(places)
+            is_done = self._is_worth(places) and self._carry_out(places)
         elif key is not None:
             self._cost_table.mark_hopeless(key, self._session.version)
         self._release(list(self._evicted))
@@ -353,6 +360,15 @@ class VictimSearch:
                 return True
             self._release(list(chosen))
         return False
+
+    def _is_worth(self, places: Places) -> bool:
+        """Tell whether what the victims lose is not more than what the gang gains."""
+        if self._worth is None or not self._evicted:
+            return True
+        freed = np.zeros_like(self._session.ledger.future)
+        for task in (task for unit in self._evicted for task in unit.tasks):
+            freed[:, task.node] += self._session.request_of(task.task.shape).amounts
+        return self._worth.permits(self._gang, places.tasks, sum(unit.lost for unit in self._evicted), freed)
 
     def _carry_out(self, places: Places) -> bool:
         """Commit the evictions and pipeline the tasks, if that makes the gang whole; without victims it may start at once."""

@@ -14,12 +14,12 @@ import numpy as np
 from phalanx.actions.dry_run import Running, candidates_on, why_spared
 from phalanx.actions.gang_places import dominant_share
 from phalanx.model.shape import Shape
-from phalanx.model.task import Task
 from phalanx.model.task_status import EVICTABLE, READY, Status
 from phalanx.placement import Amounts
 from phalanx.session.session import Session
 from phalanx.session.spared import Spared
 from phalanx.state.gang_state import GangState, TaskState
+from phalanx.state.lost_work import last_checkpoint, lost_by
 
 Importance = tuple[bool, int, int, int, int]
 _JUST_PLACED = (Status.ALLOCATED, Status.BINDING, Status.PIPELINED)
@@ -34,7 +34,7 @@ class VictimUnit:
     turn: int = 0
     """The place of its queue among those that give."""
     lost: int = 0
-    """The seconds for which its tasks have run, added up: work that is done again."""
+    """The work that is done again (`state/lost_work.py`)."""
 
     @property
     def gang(self) -> GangState:
@@ -46,8 +46,8 @@ class VictimUnit:
         return frozenset(map(id, self.tasks))
 
     def importance(self) -> Importance:
-        """Order units: spare tasks before whole gangs, then by the priority of the gang, by size, by the queue, by work lost."""
-        return self.is_whole, self.gang.gang.priority, len(self.tasks), self.turn, self.lost
+        """Order units: spare tasks before whole gangs, then by the priority of the gang, by work lost, by size, by the queue."""
+        return self.is_whole, self.gang.gang.priority, self.lost, len(self.tasks), self.turn
 
 
 class VictimUnits:
@@ -56,6 +56,7 @@ class VictimUnits:
     def __init__(self, session: Session, gang: GangState, purpose: str) -> None:
         """Prepare for the gang that needs room."""
         self._session, self._gang, self._purpose = session, gang, purpose
+        self._checkpoints: dict[str, float] = {}
         self._wholes: dict[tuple[str, Shape], tuple[int, VictimUnit | None]] = {}
         self.givers = tuple(session.givers(session.queues[gang.gang.queue])) if purpose == "reclaim" else ()
         """The queues that give, in their order when the search began.
@@ -92,8 +93,15 @@ class VictimUnits:
 
     def unit(self, tasks: tuple[TaskState, ...], *, is_whole: bool) -> VictimUnit:
         """Return tasks of one gang as a unit."""
-        lost = sum(seconds_run(task.task, self._session.now) for task in tasks)
+        checkpoint = self._checkpoint(tasks[0].gang)
+        lost = sum(lost_by(task.task, checkpoint, self._session.now) for task in tasks)
         return VictimUnit(tasks, is_whole, self._turn(tasks[0]), lost)
+
+    def _checkpoint(self, gang: GangState) -> float:
+        if gang.key not in self._checkpoints:
+            first = next(iter(self._session.snapshot.members_of(gang.gang.key).values()), None)
+            self._checkpoints[gang.key] = last_checkpoint(gang.gang, first)
+        return self._checkpoints[gang.key]
 
     def _turn(self, task: TaskState) -> int:
         return self._turns.get(task.gang.gang.queue, len(self._turns))
@@ -151,11 +159,6 @@ class VictimUnits:
         if len(self._session.evictable(preemptor, tasks, self._purpose)) < len(tasks):
             return None
         return self.unit(tuple(tasks), is_whole=True)
-
-
-def seconds_run(task: Task, now: float) -> int:
-    """Return for how many seconds a task has run; 0 when its start is unknown."""
-    return max(int(now - task.started), 0) if task.started else 0
 
 
 def spare_of(tasks: Iterable[TaskState]) -> list[TaskState]:

@@ -40,6 +40,8 @@ QUEUES, NODES_PER_GANG, LAPS = 4, 4, 5
 SMALL_PER_NODE = 34
 """Pods without GPUs that run on every node of the rows that have some: 35 pods a node with the one that has the GPUs."""
 LONGEST_WAIT = 60.0
+CAME_SECONDS = 7200.0
+"""Before the first session the first gang came: no gang has waited for so long that nodes would be drained for it."""
 MOST_SECONDS_PER_ROW = 1800
 
 
@@ -125,7 +127,7 @@ class _Cluster:
 
     def put(self, name: str, gpus: int, nodes: Sequence[str], priority: str, number: int) -> None:
         """Let a gang be there, running on nodes or waiting."""
-        key, runs, created = GangKey(f"bench/{name}"), bool(nodes[0]), float(number)
+        key, runs, created = GangKey(f"bench/{name}"), bool(nodes[0]), NOW - CAME_SECONDS + number
         self.state.put_gang(
             Gang(
                 key, key, f"queue-{number % QUEUES}", len(nodes), priority_class=priority, created=created,

@@ -10,9 +10,9 @@ from phalanx.cli.session_input import cluster_for, input_of
 from phalanx.config.policies import DEFAULT_PROFILE, policy_of_profile
 from phalanx.errors import PhalanxError
 from phalanx.explain.gang_status import GangStatus
+from phalanx.model.duration import DAY_SECONDS
 from phalanx.sim.eta import Estimate, estimates
 from phalanx.sim.metrics import short_time
-from phalanx.sim.settings import DAY_SECONDS
 from phalanx.store.input_files import take_in
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.cluster_objects import list_cluster

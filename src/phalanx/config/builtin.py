@@ -7,6 +7,7 @@ from phalanx.actions.gang_eviction import GangPreemptAction, GangReclaimAction
 from phalanx.actions.heal import HealAction
 from phalanx.actions.kai import allocate as kai_allocate
 from phalanx.actions.kai import evictions as kai_evicting
+from phalanx.actions.overdue import OverdueAction
 from phalanx.actions.preempt import PreemptAction
 from phalanx.actions.reclaim import ReclaimAction
 from phalanx.actions.relieve import RelieveAction
@@ -19,6 +20,7 @@ from phalanx.plugins.conformance import ConformancePlugin
 from phalanx.plugins.coscheduling import CoschedulingPlugin
 from phalanx.plugins.deviceshare import DeviceSharePlugin
 from phalanx.plugins.drf import DrfPlugin
+from phalanx.plugins.evictioncost import EvictionCostPlugin
 from phalanx.plugins.extender import ExtenderPlugin
 from phalanx.plugins.gang import GangPlugin
 from phalanx.plugins.kai import minruntime as kai_minruntime
@@ -37,6 +39,7 @@ from phalanx.plugins.predicates import PredicatesPlugin
 from phalanx.plugins.priority import PriorityPlugin
 from phalanx.plugins.proportion import ProportionPlugin
 from phalanx.plugins.rescheduling import ReschedulingPlugin
+from phalanx.plugins.reservation import ReservationPlugin
 from phalanx.plugins.resource_strategy_fit import ResourceStrategyFitPlugin
 from phalanx.plugins.resourcequota import ResourceQuotaPlugin
 from phalanx.plugins.sla import SlaPlugin
@@ -50,7 +53,7 @@ CATALOGUE = Catalogue(
         action.name: action
         for action in (
             EnqueueAction, AllocateAction, BackfillAction, PreemptAction, ReclaimAction, GangPreemptAction, GangReclaimAction,
-            ShuffleAction, HealAction, RelieveAction,
+            ShuffleAction, HealAction, RelieveAction, OverdueAction,
         )
     },
     plugins={
@@ -66,6 +69,8 @@ CATALOGUE = Catalogue(
             ReschedulingPlugin,
             BindBackoffPlugin,
             CoschedulingPlugin,
+            ReservationPlugin,
+            EvictionCostPlugin,
         )
     },
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from math import inf
 from typing import Any, NamedTuple
 
 import msgspec
@@ -117,7 +118,7 @@ class PodReader:
             gpu_groups=() if is_reservation else devices, reserved_gpu=devices[0] if is_reservation and devices else "",
             failed_binds=failed_binds(annotations), is_placeholder=annotations.get(PLACEHOLDER) == "true",
             replaces=annotations.get(REPLACES, ""), owners=_owners(meta), minima=minima_of(annotations),
-            has_controller=any(owner.controller for owner in meta.owner_references or ()),
+            has_controller=any(owner.controller for owner in meta.owner_references or ()), deadline=_deadline(document["spec"]),
         )  # fmt: skip
 
     def read_on(self, task: Task, document: Mapping[str, Any]) -> Task:
@@ -150,6 +151,12 @@ def _texts(document: Mapping[str, Any], name: str) -> Mapping[str, str]:
     """Return labels or annotations as the document has them: they were checked, and a copy for every pod would fill the memory."""
     found: Mapping[str, str] | None = document["metadata"].get(name)
     return found or {}
+
+
+def _deadline(spec: Mapping[str, Any]) -> float:
+    """Return for how many seconds a pod may run; not part of its shape, as no node cares."""
+    seconds = spec.get("activeDeadlineSeconds")
+    return float(seconds) if isinstance(seconds, int | float) and seconds > 0 else inf
 
 
 def _owners(meta: schema.Meta) -> str:

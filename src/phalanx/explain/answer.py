@@ -49,6 +49,8 @@ def whole_answer(parts: Sequence[ShardDecisions]) -> dict[str, Any]:
             name: {kind: dict(amounts) for kind, amounts in figures.items()} for name, figures in sorted(decisions.queues.items())
         },
     }
+    if decisions.reservations:
+        found["reservations"] = {each.gang: each.document() for each in decisions.reservations}
     return with_kai(found, parts) if decisions.binds_by_request else found
 
 

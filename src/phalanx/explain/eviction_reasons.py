@@ -9,6 +9,13 @@ _ROWS = (
     ("DisruptionBudget", "`pdb`", "A PodDisruptionBudget allows too few disruptions, so the running pod is not evicted.",
      "Raise the budget, or wait until more of its pods are healthy.",
      "no victims (gangpreempt: ml/llama is protected by PodDisruptionBudget ml/keep, which allows 0 disruptions)"),
+    ("EvictedBefore", "`evictioncost`", "The running gang was evicted before, and is left alone for a while after its start.",
+     "Wait, or lower `first` and `longest` of the plugin.",
+     "no victims (gangpreempt: ml/llama was evicted 2 times and is left alone until 2026-01-05T11:00:00Z)"),
+    ("EvictionCostsMore", "`evictioncost`", "Victims would lose more work than the gang would gain by starting earlier.",
+     "Nothing: it starts when its room is free. To evict all the same raise `mostLost` of the plugin.",
+     "no victims (gangpreempt: its victims would lose 72 GPU h of work, and it would gain 4 GPU h: it can start at "
+     "2026-01-05T09:30:00Z without evictions)"),
     ("GangWouldBreak", "`gang`, actions that evict", "The running gang would fall below its minimum, so its pods are not evicted.",
      "Lower the minimum of the running gang, or use a profile that evicts whole gangs.",
      "no victims (preempt: ml/llama would fall below its minimum of 2: it has 2)"),

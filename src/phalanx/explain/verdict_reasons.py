@@ -279,6 +279,13 @@ VERDICTS = (
         "rolled back: node n3 holds 16 of 8 cpu, and gang research/train came last",
     ),
     ReasonEntry(
+        "RoomReserved",
+        "`reservation`",
+        "There is room for the gang, but it is kept for another one that comes first.",
+        "Wait; or say how long it runs (`phalanx.dev/duration`): a gang that ends before the other one starts may go ahead.",
+        "room for it is kept for gang ml/large from 2026-01-05T14:10:00Z on",
+    ),
+    ReasonEntry(
         "ScheduleTimeout",
         "`coscheduling`",
         "The gang did not get its minimum before its timeout; nothing is kept for it.",
@@ -306,6 +313,13 @@ VERDICTS = (
         "The gang runs with fewer members than it needs; the rest is evicted when its grace period ends.",
         "Free resources for the lost members, or lengthen the grace period.",
         "2 of 4 tasks run, below the minimum of 3 for 35 s",
+    ),
+    ReasonEntry(
+        "StartReserved",
+        "`reservation`",
+        "The gang is the first in line and has a reserved start, by the run times of those that run.",
+        "Wait until then. It starts earlier if others end earlier.",
+        "reserved from 2026-01-05T14:10:00Z on gpu-1 and gpu-2; 3 gangs go ahead meanwhile",
     ),
     ReasonEntry(
         "StorageClassNotFound",

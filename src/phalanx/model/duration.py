@@ -1,6 +1,7 @@
 """Durations as Kubernetes objects and configurations write them: ``1h30m``, ``90s``, ``500ms``."""
 
 import re
+from functools import lru_cache
 from math import inf, isnan
 
 _PART = re.compile(r"(\d++(?:\.\d*+)?|\.\d++)(ns|us|µs|ms|s|m|h)")
@@ -9,6 +10,10 @@ _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-
 
 
 NEVER = "never"
+DAY_SECONDS = 86_400.0
+RANGE = ".."
+"""Between the shortest and the longest of a range of durations."""
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?")
 
 
 def seconds_of(text: str) -> float | None:
@@ -17,6 +22,26 @@ def seconds_of(text: str) -> float | None:
     if not _WHOLE.fullmatch(text):
         return 0.0 if text == "0" else None
     return sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
+
+
+def seconds_in(text: str) -> float | None:
+    """Return the seconds of a duration such as 90s, 2h30m, 7d12h or a plain number of seconds; None when it is none of these."""
+    if _NUMBER.fullmatch(text):
+        return float(text)
+    days, sign, rest = text.rpartition("d")
+    if not sign:
+        return seconds_of(text)
+    more = seconds_of(rest) if rest else 0.0
+    return None if more is None or not _NUMBER.fullmatch(days) else float(days) * DAY_SECONDS + more
+
+
+@lru_cache(maxsize=1 << 14)
+def range_in(text: str) -> tuple[float, float] | None:
+    """Return the shortest and the longest of a range such as 30m..2h, twice the same for one duration; None when it is neither."""
+    low, sign, high = (part.strip() for part in text.partition(RANGE))
+    first = seconds_in(low)
+    last = seconds_in(high) if sign else first
+    return None if first is None or last is None or last < first else (first, last)
 
 
 def grace_of(text: str) -> float | None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import inf
 from typing import NewType
 
 from phalanx.model.selectors import Labels
@@ -87,6 +88,8 @@ class Task:
     """To whom the pod belongs, as ``namespace/name``; several with commas."""
     has_controller: bool = False
     """A controller owns the pod: it makes another one when this one is lost, and takes it away when it is one too many."""
+    deadline: float = inf
+    """After so many seconds on its node the kubelet ends it: activeDeadlineSeconds."""
     minima: Mapping[str, int] | None = None
     """What its gang needed, part by part, when it was bound; None when unknown."""
 

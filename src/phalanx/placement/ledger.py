@@ -101,6 +101,11 @@ class Ledger:
             self.releasing[row, nodes] += amount * counts
         self._touch(nodes)
 
+    def hold(self, amounts: Amounts, nodes: Index) -> None:
+        """Keep room on some nodes, each with its own amounts; negative ones let it go."""
+        self.future[:, nodes] -= amounts
+        self._touch(nodes)
+
     def book(self, request: Request, nodes: Index | int, counts: Counts | int) -> None:
         """Enter `counts` tasks in the book that Kubernetes' filters and scores read too; negative removes them."""
         where, taken = request.at(nodes, counts)

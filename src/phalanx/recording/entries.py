@@ -62,6 +62,8 @@ class Carried(Entry, tag="M", frozen=True):
     """Gangs that lack pods, how many they have, and since when."""
     is_guarded: bool | None
     """A plugin holds gangs to their minima; None before the first session."""
+    reserved: list[str] = []
+    """Gangs with a reserved start; recordings before there were any have none."""
 
 
 class Moment(Entry, tag="t", frozen=True):

@@ -196,7 +196,8 @@ class Replay:
     def _remember(self, carried: entries.Carried) -> None:
         """Go on with what sessions carried over; the objects of the checkpoint are there by now."""
         assert self._sessions is not None, "a header comes first"
-        self._sessions.remember(Remembered(carried.resting, carried.pod_counts, carried.is_guarded), self.cluster.now)
+        found = Remembered(carried.resting, carried.pod_counts, carried.is_guarded, carried.reserved)
+        self._sessions.remember(found, self.cluster.now)
 
     def _decide(self, entry: entries.Decided) -> ReplayedSession:
         assert self._sessions is not None, "a header comes first"

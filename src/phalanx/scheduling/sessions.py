@@ -12,6 +12,7 @@ from functools import partial
 from phalanx.controllers.controller import View
 from phalanx.dialects.gates import GangGates
 from phalanx.model.kinds import POD, split_key
+from phalanx.model.task import GangKey
 from phalanx.scheduling.cache import SchedulerCache
 from phalanx.scheduling.pod_counts import PodCounts
 from phalanx.scheduling.shards import decide
@@ -60,6 +61,8 @@ class Remembered:
     """Gangs that lack pods, how many they have, and since when."""
     is_guarded: bool | None = None
     """A plugin holds gangs to their minima; None before the first session."""
+    reserved: list[str] = field(default_factory=list)
+    """Gangs with a reserved start."""
 
 
 def is_for_all(parts: Sequence[ShardDecisions]) -> bool:
@@ -84,12 +87,14 @@ class Sessions:
     def remembered(self, now: float) -> Remembered:
         """Return what is carried over to the next session."""
         resting = [] if self.unschedulable is None else self.unschedulable.remembered(self._cache.snapshot(now))
-        return Remembered(resting, self._pod_counts.remembered(), self._decider.is_guarded)
+        reserved = [] if self.unschedulable is None else sorted(map(str, self.unschedulable.reserved))
+        return Remembered(resting, self._pod_counts.remembered(), self._decider.is_guarded, reserved)
 
     def remember(self, found: Remembered, now: float) -> None:
         """Go on with what was carried over by somebody else, on the same cluster."""
         if self.unschedulable is not None:
             self.unschedulable.remember(self._cache.snapshot(now), found.resting)
+            self.unschedulable.reserved = frozenset(map(GangKey, found.reserved))
         self._pod_counts.remember(found.pod_counts)
         self._decider.is_guarded = found.is_guarded
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from phalanx.model.storage import GrantedDevice
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.placement.ledger import Ledger
+from phalanx.session.reservation import ReservedStart
 from phalanx.session.trace import TraceEvent
 from phalanx.state.gang_state import GangState
 from phalanx.state.snapshot import Snapshot
@@ -101,6 +102,8 @@ class Decisions:
     """A plugin of the session keeps gangs within the tiers of HyperNodes that they ask for."""
     claims: dict[str, ClaimGrant] = field(default_factory=dict)
     """Resource claims whose allocation changes."""
+    reservations: list[ReservedStart] = field(default_factory=list)
+    """Gangs that wait and have a reserved start, the first in line first."""
     faults: dict[GangKey, Fault] = field(default_factory=dict)
     """Gangs that were left out because the session failed on them."""
     is_guarded: bool = False

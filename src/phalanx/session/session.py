@@ -11,7 +11,7 @@ from phalanx.model.resources import Resources
 from phalanx.model.shape import Shape
 from phalanx.model.task import GangKey
 from phalanx.model.task_status import EVICTABLE, Status
-from phalanx.placement import Vector
+from phalanx.placement import Amounts, Index, Vector
 from phalanx.placement.ledger import Ledger, Request
 from phalanx.session import hooks
 from phalanx.session.amounts import Wanted
@@ -231,6 +231,12 @@ class Session(Questions):
         for method in self._told_of_changes():
             if method not in alone:
                 method(self, run, False)
+
+    def hold(self, amounts: Amounts, nodes: Index) -> None:
+        """Keep room on nodes from whoever is tried next, as if somebody were pipelined there; negative amounts let it go."""
+        self.ledger.hold(amounts, nodes)
+        self._latest_version += 1
+        self.version = self._latest_version
 
     def _count_version(self, operation: Operation) -> None:
         operation.version_before, self._latest_version = self.version, self._latest_version + 1

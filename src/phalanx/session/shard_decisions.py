@@ -31,6 +31,7 @@ def together(parts: Sequence[ShardDecisions]) -> Decisions:
         whole.stamps |= own.stamps
         whole.claims |= own.claims
         whole.faults |= own.faults
+        whole.reservations += own.reservations
         whole.outcomes += [replace(outcome, seen=part.snapshot) for outcome in own.outcomes]
         whole.trace += own.trace
         if own.again is not None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from phalanx.model.listing import listed
+from phalanx.model.moment import moment_text
 from phalanx.model.resources import CPU, readable
 from phalanx.session.trace import TraceEvent, TrialEvent
 from phalanx.state.verdict import SearchScope
@@ -234,6 +235,41 @@ class GangTried(TraceEvent, frozen=True):
     queue: str
     bound: int = 0
     """How many pods were placed before it in this session: the first so many of the decisions."""
+
+
+class StartReserved(TraceEvent, frozen=True):
+    """A gang that found no room has a start in time, or nodes that are drained for it."""
+
+    at_level, event = 3, "reserve"
+    gang: str
+    start: float
+    nodes: Sequence[str]
+    domain: str = ""
+    drained: bool = False
+
+    @property
+    def text(self) -> str:
+        """When and where."""
+        where = f"{self.domain}, " if self.domain else ""
+        what = "are drained" if self.drained else f"are reserved from {moment_text(int(self.start))} on"
+        return f"for gang {self.gang} {where}{listed(self.nodes)} {what}"
+
+
+class GangHeldBack(TraceEvent, frozen=True):
+    """A gang would have room if none were kept for another one."""
+
+    at_level, event, sentence = 3, "held", "gang {gang} is held back: the room is kept for gang {holder}"
+    gang: str
+    holder: str
+    start: float
+
+
+class GangOverdue(TraceEvent, frozen=True):
+    """A gang runs longer than it may, and is evicted."""
+
+    at_level, event, sentence = 3, "overdue", "{reason}"
+    gang: str
+    reason: str
 
 
 class GangStarving(TraceEvent, frozen=True):

@@ -21,6 +21,7 @@ from random import Random
 from typing import Protocol
 
 from phalanx.dialects.group_references import with_group_name
+from phalanx.model.duration import DAY_SECONDS
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import Document, object_key
 from phalanx.model.moment import moment_of
@@ -28,7 +29,6 @@ from phalanx.model.task import GangKey
 from phalanx.model.task_status import Status
 from phalanx.sim.known_durations import Basis, Durations, KnownDuration
 from phalanx.sim.running_work import DURATION
-from phalanx.sim.settings import DAY_SECONDS
 from phalanx.state.snapshot import Snapshot
 
 ENOUGH = 5

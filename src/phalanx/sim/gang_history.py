@@ -1,6 +1,5 @@
 """Gangs that have finished, and how long they took: what is known of the next one like them. A history file keeps them."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Annotated
@@ -8,13 +7,10 @@ from typing import Annotated
 import msgspec
 
 from phalanx.errors import ConfigError
+from phalanx.model.name_pattern import pattern_of as pattern_of
 
 ENOUGH = 3
 """With so many finished gangs of its owner nobody asks for those of its name, and so on."""
-_UID = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=$|-)")
-_RANDOM = re.compile(r"[bcdfghjklmnpqrstvwxz2456789]{5}|(?=[0-9a-f]*[0-9])[0-9a-f]{6,}|[0-9]+|(?=.*[0-9].*[0-9])[0-9a-z]{8,10}")
-"""The last part of a name that a controller or a clock has made up."""
-_DIGITS = re.compile(r"[0-9]+")
 
 
 class FinishedGang(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -55,16 +51,6 @@ def _once(gangs: Iterable[FinishedGang]) -> list[FinishedGang]:
     """Return each gang once, in the cluster and in files; without a time nobody can say that two are the same."""
     found = {(gang.gang, gang.finished or str(number)): gang for number, gang in enumerate(gangs)}
     return list(found.values())
-
-
-def pattern_of(gang: str) -> str:
-    """Return a name without digits and without random endings: ml/bert-* for ml/bert-7-x2f9k."""
-    namespace, _, name = gang.partition("@")[0].rpartition("/")
-    parts = _UID.sub("", name).split("-")
-    while len(parts) > 1 and _RANDOM.fullmatch(parts[-1]):
-        parts.pop()
-    short = "-".join(_DIGITS.sub("", part) for part in parts)
-    return f"{namespace}/{short}" + ("" if short == name else "*" if short.endswith("-") else "-*")
 
 
 class History:

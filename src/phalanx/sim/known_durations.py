@@ -2,9 +2,10 @@
 
 The first that says something counts:
 
-    phalanx.dev/duration     of the pods, the group or an owner: a duration, or a range such as 30m..2h
+    phalanx.dev/duration     of the pods, the group or an owner: a duration, or a range such as 30m..2h; or the default of the queue
     finished gangs           of the same owner, else of the same name without digits and random endings, else of the same image
-    a deadline               activeDeadlineSeconds of a pod or of an owner; by itself it says only that a gang ends before it
+    a deadline               phalanx.dev/max-duration, activeDeadlineSeconds of a pod or of an owner, Kueue's maximum; by itself it
+                             says only that a gang ends before it
     an assumption            that the user makes for all others
 
 A deadline also bounds what the others say. What is known is a distribution: simulations draw from it, and from the part of it that
@@ -22,11 +23,13 @@ from phalanx.explain.reason_text import counted
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import GROUP_KINDS, Document, object_key
 from phalanx.model.moment import moment_of, moment_text
+from phalanx.model.run_times import RunTimes
 from phalanx.model.task import GangKey, Task
 from phalanx.model.task_status import Status
 from phalanx.sim.gang_history import FinishedGang, History
 from phalanx.sim.running_work import DURATION, duration_of
 from phalanx.sim.settings import FOREVER, Span
+from phalanx.state.run_times import run_times
 from phalanx.state.snapshot import Snapshot
 
 SPREAD = 2.0
@@ -106,6 +109,8 @@ class _Work:
     group: Document | None = None
     """The object of the gang, empty where pods alone make it; None for a pod without a gang."""
     annotations: Mapping[str, str] = field(default_factory=dict)
+    times: RunTimes = field(default_factory=RunTimes)
+    """What the scheduler knows."""
 
 
 # --- a cluster --------------------------------------------------------------------------------------------------------------
@@ -126,17 +131,18 @@ class Durations:
 
     def of(self, key: GangKey) -> KnownDuration:
         """Return how long a gang runs."""
-        gang = self._snapshot.gangs[key]
-        return self._of(_Work(str(key), tuple(self._snapshot.members_of(key).values()), self._group(gang), gang.annotations))
+        gang, tasks = self._snapshot.gangs[key], tuple(self._snapshot.members_of(key).values())
+        times = run_times(gang, next(iter(tasks), None), self._snapshot.queues.get(gang.queue))
+        return self._of(_Work(str(key), tasks, self._group(gang), gang.annotations, times))
 
     def of_pod(self, task: Task) -> KnownDuration:
         """Return how long a pod runs that belongs to no gang."""
-        return self._of(_Work(str(task.key), (task,)))
+        return self._of(_Work(str(task.key), (task,), times=run_times(None, task, None)))
 
     def _of(self, work: _Work) -> KnownDuration:
         owners = list(self._owners(work))
-        deadline = min(self._deadlines(work.tasks, owners), default=FOREVER)
-        found = _annotated(work, owners) or self._like(work)
+        deadline = min((*self._deadlines(work.tasks, owners), work.times.maximum))
+        found = _annotated(work, owners) or _by_default(work.times) or self._like(work)
         if found is None and deadline < FOREVER:
             found = Basis.DEADLINE, (0.0, deadline), "deadline"
         if found is None and self._assumed is not None and work.group is not None:
@@ -244,6 +250,11 @@ def _annotated(work: _Work, owners: Sequence[Document]) -> tuple[Basis, tuple[fl
         return None
     longest = max(spans, key=lambda span: (span.high, span.low))
     return Basis.ANNOTATION if len(texts) == 1 else Basis.PODS, (longest.low, longest.high), f"annotation {DURATION}"
+
+
+def _by_default(times: RunTimes) -> tuple[Basis, tuple[float, ...], str] | None:
+    """Return what the queue says, where nobody else says anything."""
+    return (Basis.ANNOTATION, (times.shortest, times.longest), times.source) if times.longest < FOREVER else None
 
 
 def _owner_reference(document: Document) -> Document | None:

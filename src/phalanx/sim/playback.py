@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from phalanx.sim.settings import DAY_SECONDS
+from phalanx.model.duration import DAY_SECONDS
 from phalanx.sim.world import World
 
 QUIET_SECONDS = DAY_SECONDS

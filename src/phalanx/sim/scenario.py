@@ -17,8 +17,9 @@ from phalanx.controllers.builtin import ControllerSettings
 from phalanx.dialects.documents import parse_text
 from phalanx.dialects.yaml_reader import SafeLoader
 from phalanx.errors import ConfigError, SnapshotError
+from phalanx.model.duration import RANGE
 from phalanx.sim.expectations import Expectation
-from phalanx.sim.settings import RANGE, Delays, Duration, Settings, Span, seconds_in
+from phalanx.sim.settings import Delays, Duration, Settings, Span, seconds_in
 
 API_VERSION, KIND = "phalanx.dev/v1alpha1", "Scenario"
 NODE_EVENTS = ("die", "return", "drain", "cordon", "uncordon", "leave", "join")

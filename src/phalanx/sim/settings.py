@@ -1,30 +1,15 @@
 """How a simulated cluster behaves: delays, durations, and what becomes of pods that were lost."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from random import Random
 
-from phalanx.model.duration import seconds_of
+from phalanx.model.duration import range_in
+from phalanx.model.duration import seconds_in as seconds_in
 from phalanx.model.task import GangKey
 
 FOREVER = float("inf")
-DAY_SECONDS = 86_400.0
-RANGE = ".."
-"""Between the shortest and the longest of a range of durations."""
-_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?")
-
-
-def seconds_in(text: str) -> float | None:
-    """Return the seconds of a duration such as 90s, 2h30m, 7d12h or a plain number of seconds; None when it is none of these."""
-    if _NUMBER.fullmatch(text):
-        return float(text)
-    days, sign, rest = text.rpartition("d")
-    if not sign:
-        return seconds_of(text)
-    more = seconds_of(rest) if rest else 0.0
-    return None if more is None or not _NUMBER.fullmatch(days) else float(days) * DAY_SECONDS + more
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +26,8 @@ class Span:
 
 def span_in(text: str) -> Span | None:
     """Return a duration as a range of one value, or a range such as 30m..2h; None when it is neither."""
-    low, sign, high = (part.strip() for part in text.partition(RANGE))
-    first = seconds_in(low)
-    last = seconds_in(high) if sign else first
-    return None if first is None or last is None or last < first else Span(first, last)
+    found = range_in(text)
+    return None if found is None else Span(*found)
 
 
 AT_ONCE, ONE_SECOND, NEVER_ENDS = Span(0.0, 0.0), Span(1.0, 1.0), Span(FOREVER, FOREVER)

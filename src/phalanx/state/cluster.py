@@ -23,6 +23,7 @@ from phalanx.model.shape import Shape
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.model.task_status import COMPLETED, HOLDING, ON_NODE, READY, Status
 from phalanx.state.bind_requests import BindRequests
+from phalanx.state.finished_runs import FinishedRuns
 from phalanx.state.gang_state import GangState
 from phalanx.state.holders import Holders
 from phalanx.state.hypernodes import HyperTree
@@ -57,6 +58,7 @@ class ClusterState:
         self._members: dict[GangKey, dict[TaskKey, Task]] = {}
         self._on_node: dict[str, dict[TaskKey, Task]] = {}
         self._holders = Holders()
+        self._finished = FinishedRuns()
         self._writable_groups: set[str] = set()
         self._affine: dict[TaskKey, Task] = {}
         self._reservations: dict[TaskKey, Task] = {}
@@ -96,6 +98,8 @@ class ClusterState:
         if task.gang is not None:
             self._writable(self._members, task.gang)[task.key] = task
             self._changed_gangs.add(task.gang)
+            if before is not None and before.status is Status.RUNNING and task.status is Status.SUCCEEDED:
+                self._finished.note(task, len(self._members[task.gang]))
         if task.failed_binds and task.status is Status.PENDING:
             self._refused[task.key] = task
         if task.node and task.status in ON_NODE:
@@ -329,7 +333,7 @@ class ClusterState:
             affine=dict(self._affine), bind_requests=dict(self._binds.by_key),
             lost_requests=self._binds.lost(self._tasks, self._nodes), refused=dict(self._refused),
             refused_gangs=frozenset(self._refused_gangs),
-            reservations=dict(self._reservations), holders=self._holders.table(),
+            reservations=dict(self._reservations), holders=self._holders.table(), finished_runs=self._finished.runs(),
         )  # fmt: skip
 
     def _refresh_changed_gangs(self) -> None:

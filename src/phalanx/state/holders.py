@@ -26,7 +26,8 @@ Name = TypeVar("Name", bound=Hashable)
 
 @dataclass(slots=True)
 class HolderTable:
-    """Every task of a gang that could be evicted by its status: codes of its node, its gang and its shape, and when it started.
+    """Every task of a gang that could be evicted by its status: codes of its node, its gang and its shape, when it started, and
+    whether it may be preempted at all.
 
     A row whose node is -1 belongs to nobody. A table that was handed out is never changed.
     """
@@ -36,6 +37,8 @@ class HolderTable:
     shapes: "array[int]"
     started: "array[float]"
     """0 when unknown."""
+    preemptable: "array[int]"
+    """1 or 0."""
     code_by_node: dict[str, int]
     code_by_gang: dict[str, int]
     code_by_shape: dict[Shape, int]
@@ -43,7 +46,7 @@ class HolderTable:
     def copy(self) -> "HolderTable":
         """Return a copy to write to."""
         codes = self.code_by_node.copy(), self.code_by_gang.copy(), self.code_by_shape.copy()
-        return HolderTable(self.nodes[:], self.gangs[:], self.shapes[:], self.started[:], *codes)
+        return HolderTable(self.nodes[:], self.gangs[:], self.shapes[:], self.started[:], self.preemptable[:], *codes)
 
 
 def numbers_of(codes: Mapping[str, int], numbers: Mapping[str, int]) -> Counts:
@@ -61,13 +64,13 @@ class Holders:
         """Start without any row."""
         self._row_by_task: dict[TaskKey, int] = {}
         self._free: list[int] = []
-        self._table = HolderTable(array("q"), array("q"), array("q"), array("d"), {}, {}, {})
+        self._table = HolderTable(array("q"), array("q"), array("q"), array("d"), array("b"), {}, {}, {})
         self._is_shared = False
         self._nodes, self._gangs, self._shapes = _Codes[str](), _Codes[str](), _Codes[Shape]()
 
     def put(self, task: Task) -> None:
-        """Enter a task if it is of a gang and could be evicted; others have no row."""
-        if task.gang is None or task.status not in EVICTABLE or not task.is_preemptable:
+        """Enter a task if it is of a gang and could be evicted by its status; others have no row."""
+        if task.gang is None or task.status not in EVICTABLE:
             return
         table, row = self._writable(), self._next_row()
         self._row_by_task[task.key] = row
@@ -75,6 +78,7 @@ class Holders:
         table.gangs[row] = self._gangs.take(task.gang, table.code_by_gang)
         table.shapes[row] = self._shapes.take(task.shape, table.code_by_shape)
         table.started[row] = task.started
+        table.preemptable[row] = task.is_preemptable
 
     def drop(self, task: Task) -> None:
         """Take a task out, if it is in."""
@@ -105,6 +109,7 @@ class Holders:
         for column in (self._table.nodes, self._table.gangs, self._table.shapes):
             column.append(NOBODY)
         self._table.started.append(0.0)
+        self._table.preemptable.append(0)
         return len(self._table.nodes) - 1
 
 

@@ -31,6 +31,7 @@ from phalanx.model.storage import (
 )
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.placement import Amounts, Counts
+from phalanx.state.finished_runs import Runs
 from phalanx.state.holders import HolderTable
 from phalanx.state.hypernodes import HyperTree
 from phalanx.state.node_table import NodeTable
@@ -115,6 +116,8 @@ class Snapshot:
     """Gangs that remember binds of members that failed, whether those are still there or not."""
     reservations: Mapping[TaskKey, Task] = field(default_factory=dict)
     """Reservation pods: tasks that hold a shared device for those who share it."""
+    finished_runs: Runs = field(default_factory=dict)
+    """How long gangs took that have finished since the scheduler began to watch."""
     calm: frozenset[GangKey] = frozenset()
     """Gangs that may take free room in this session but evict nobody."""
     is_partial: bool = False

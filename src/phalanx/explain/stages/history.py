@@ -12,6 +12,8 @@ from phalanx.model.duration import age_text
 from phalanx.model.moment import moment_of
 from phalanx.model.task_status import HOLDING, Status
 from phalanx.plugins.coscheduling import LAST_FAILURE, WAITS_SINCE
+from phalanx.state.overdue import due_at
+from phalanx.state.run_times import RunTimesBook
 
 STAMPS = {
     WAITS_SINCE: "its time limit runs since",
@@ -27,7 +29,18 @@ def history(reading: Reading) -> StageResult:
     """Say since when it waits and what changed last, the latest first."""
     waits = [] if has_minimum(reading.gang) else list(_waiting(reading))
     changes = sorted([*_conditions(reading), *_stamps(reading), *_evictions(reading)], key=lambda entry: -entry[0])
-    return StageResult(Stage.HISTORY, None, (*waits, *(line for _, line in changes[:MOST_CONDITIONS])))
+    return StageResult(Stage.HISTORY, None, (*waits, *_run_time(reading), *(line for _, line in changes[:MOST_CONDITIONS])))
+
+
+def _run_time(reading: Reading) -> Iterator[Line]:
+    """Say that it runs longer than it may, and what nobody can read of how long it runs."""
+    key, snapshot = reading.gang.gang.key, reading.snapshot
+    times = RunTimesBook(snapshot)
+    due, known = due_at(snapshot, times, key), times.of(key)
+    if due <= reading.outcome.now:
+        text = f"it has run for {age_text(reading.outcome.now - due + known.maximum)}, longer than its maximum of "
+        yield Line(f"{text}{age_text(known.maximum)} ({known.limit})", "Overdue", {"since": at_text(due)})
+    yield from (Line(f"its run time is unknown: {fault}", "RunTimeUnknown") for fault in known.faults)
 
 
 def _waiting(reading: Reading) -> Iterator[Line]:
