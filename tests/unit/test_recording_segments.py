@@ -90,6 +90,19 @@ def test_a_segment_that_ends_within_its_first_line_stops_nobody(left: int, tmp_p
     assert told == ["000002.phx: ends within its first line: what was written before is whole"]
 
 
+def test_what_was_written_before_an_update_is_left_out_and_the_rest_is_read(tmp_path: Path) -> None:
+    (tmp_path / "000001.phx").write_text("phalanx recording 1 (phalanx 0.1.0)\n")
+    with pytest.raises(RecordingError, match=r"format 1 by phalanx 0\.1\.0"):
+        Recording(tmp_path, tell=pytest.fail)
+    write(tmp_path, 2, 2.0)
+    told: list[str] = []
+    entries = [entry for _, entry in Recording(tmp_path, tell=told.append).entries()]
+    assert [entry.now for entry in entries if isinstance(entry, Moment)] == [2.0]
+    (text,) = told
+    assert text.startswith("left out: ")
+    assert "000001.phx: was written in format 1 by phalanx 0.1.0" in text
+
+
 def test_a_block_that_no_version_wrote_is_said(tmp_path: Path) -> None:
     with SegmentWriter(tmp_path, 1) as segment:
         segment.add([header(1)])

@@ -16,7 +16,7 @@ class Recording:
     def __init__(self, folder: Path, *, tell: Callable[[str], None]) -> None:
         """Look which segments there are; `tell` is called with what is missing or damaged."""
         self._tell = tell
-        self.paths = segment_paths(folder)
+        self.paths = self._readable(segment_paths(folder))
         if not self.paths:
             raise RecordingError(f"{folder}: no recording in it; one is written by 'phalanx run --record {folder}'")
         for before, after in pairwise(self.paths):
@@ -24,6 +24,15 @@ class Recording:
             if lost:
                 names = f"segment {lost[0]}" if len(lost) == 1 else f"segments {lost[0]} to {lost[-1]}"
                 tell(f"{folder}: {names} missing; reading goes on with the checkpoint of {after.name}")
+
+    def _readable(self, paths: list[Path]) -> list[Path]:
+        """Return the segments without those of other versions, as after an update; if all are, that is an error."""
+        problems = {path: problem for path in paths if (problem := _problem(path)) is not None}
+        if problems and len(problems) == len(paths):
+            raise problems[paths[0]]
+        for problem in problems.values():
+            self._tell(f"left out: {problem}")
+        return [path for path in paths if path not in problems]
 
     def headers(self) -> list[tuple[Path, Header]]:
         """Return what each segment begins with; those that cannot be read so far are left out."""
@@ -66,3 +75,11 @@ class Recording:
         following = [other.name for other in self.paths if number_of(other) > number_of(path)]
         rest = f"reading goes on with {following[0]}" if following else "nothing follows it"
         return f"{reader.damage}: what follows in this segment is lost; {rest}"
+
+
+def _problem(path: Path) -> RecordingError | None:
+    try:
+        SegmentReader(path).refuse_others()
+    except RecordingError as problem:
+        return problem
+    return None

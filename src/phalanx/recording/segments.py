@@ -132,6 +132,11 @@ class SegmentReader:
         self.path = path
         self.damage: Damage | None = None
 
+    def refuse_others(self) -> None:
+        """Refuse a file that somebody else wrote, or another version of this program."""
+        with self.path.open("rb") as file:
+            self._has_first_line(file.readline(MOST_LINE))
+
     def header(self) -> Header | None:
         """Return what the segment begins with; None if that cannot be read."""
         first = next(self.entries(), None)
