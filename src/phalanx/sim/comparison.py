@@ -28,7 +28,8 @@ _LIKE_WITH_LIKE = (
 )
 ONE_SEED_NOTE = "* the best of its line in this simulation, which may be chance: --seeds 1..20 tells" + _LIKE_WITH_LIKE
 SEEDS_NOTE = (
-    "* better than every other profile: the 95 % interval of the differences, seed by seed, does not hold zero" + _LIKE_WITH_LIKE
+    "* better than every profile without a star: the 95 % interval of the differences, seed by seed, does not hold zero"
+    + _LIKE_WITH_LIKE
 )
 INTERVAL_NOTE = "means over {count} seeds, ± half of the 95 % interval by Student's t"
 EQUAL_SEEDS_NOTE = "every seed gives the same: nothing in this load is random, so that intervals say nothing; try --jitter 0.1"
