@@ -110,7 +110,7 @@ def test_a_load_in_which_nothing_is_random_is_refused() -> None:
 def test_a_file_of_somebody_else_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "tuned.yaml").write_text("profile: volcano\n")
     found = run(*SEARCH)
-    assert (found.exit_code, "exists, and 'phalanx tune' did not write it" in found.output) == (1, True)
+    assert (found.exit_code, "exists, and was not written by 'phalanx tune'" in found.output) == (1, True)
 
 
 # --- a cluster -----------------------------------------------------------------------------------------------------------

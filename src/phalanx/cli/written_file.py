@@ -33,9 +33,8 @@ class WrittenFile:
             raise ConfigError(f"{self.option}: there is no folder {str(path.parent)!r}; make it first")
         try:
             if path.exists() and path.stat().st_size and not path.read_bytes().startswith(_writer(self.command).encode()):
-                raise ConfigError(
-                    f"{self.option}: {path} exists, and 'phalanx {self.command}' did not write it; remove it, or name another file"
-                )
+                writer = f"'phalanx {self.command}'"
+                raise ConfigError(f"{self.option}: {path} exists, and was not written by {writer}; remove it, or name another file")
         except OSError as problem:
             raise ConfigError(f"{self.option}: {path}: cannot be read: {problem.strerror}") from problem
 
