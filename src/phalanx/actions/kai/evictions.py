@@ -101,6 +101,8 @@ class _SearchAction:
             ),
             lambda units, tasks: self._why_unfair(session, gang, units, tasks),
         )
+        if statement is None:
+            self._room.note_failure(self.victims_of(gang))
         return statement, solver.refusal
 
     def _why_hopeless(self, session: Session, gang: GangState, order: VictimOrder) -> str:
