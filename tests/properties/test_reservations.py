@@ -38,7 +38,7 @@ def cluster(chosen: Policy, nodes: int, rack: int = 0, queues: int = 1) -> Virtu
     return VirtualCluster(chosen, fixed=[build.queue("default"), *fixed])
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(SEEDS, st.sampled_from(list(VARIANTS)), st.booleans())
 def test_a_reserved_gang_starts_no_later_than_if_nobody_went_ahead(seed: int, variant: str, racks: bool) -> None:
     random = Random(seed)
@@ -53,7 +53,7 @@ def test_a_reserved_gang_starts_no_later_than_if_nobody_went_ahead(seed: int, va
     assert all(world.starts[gang] <= start for gang, start in latest.items())
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(SEEDS, st.sampled_from(list(VARIANTS)), st.booleans(), st.booleans())
 def test_a_reserved_start_is_kept_and_never_put_off(seed: int, variant: str, racks: bool, wholes: bool) -> None:
     """It holds for the first in line, and for all of them where no choice of nodes can leave room in pieces."""
@@ -70,7 +70,7 @@ def test_a_reserved_start_is_kept_and_never_put_off(seed: int, variant: str, rac
     assert all(BEGIN + world.starts[gang] <= start for gang, start in promised.items())
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=15)
 @given(SEEDS)
 def test_equal_input_gives_equal_output(seed: int) -> None:
     jobs = some_jobs(Random(seed), nodes=4, count=10, queues=2)
@@ -80,7 +80,7 @@ def test_equal_input_gives_equal_output(seed: int) -> None:
     assert worlds[0].starts == worlds[1].starts
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(SEEDS, st.booleans())
 def test_without_run_times_nothing_changes_before_somebody_starves(seed: int, racks: bool) -> None:
     jobs = some_jobs(Random(seed), nodes=4, count=10, says=False, racks=racks)
@@ -90,12 +90,12 @@ def test_without_run_times_nothing_changes_before_somebody_starves(seed: int, ra
     assert worlds[0].starts == worlds[1].starts
 
 
-@settings(deadline=None, max_examples=5)
+@settings(deadline=None, max_examples=3)
 @given(SEEDS)
 def test_without_run_times_a_stream_of_small_gangs_starves_a_large_one_no_longer_than_the_bound(seed: int) -> None:
     """From the bound on nothing starts on its nodes, so it waits for what runs there and no longer."""
     random = Random(seed)
-    stream = [Job(f"s{number:03}", number * 100 + random.randrange(100), 500, 1, 4, says=False) for number in range(150)]
+    stream = [Job(f"s{number:03}", number * 100 + random.randrange(100), 500, 1, 4, says=False) for number in range(110)]
     large = Job("large", random.randrange(1000, 2000), 900, 4, NODE_GPUS, says=False)
     starts = {}
     for name, chosen in (("bound", policy(starvation="1h", drainFor="0s")), ("none", NONE)):
