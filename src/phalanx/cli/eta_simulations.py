@@ -13,6 +13,7 @@ from phalanx.cli.session_input import SessionInput
 from phalanx.config.policies import policy_of_gates
 from phalanx.config.schedulers import our_schedulers
 from phalanx.controllers.builtin import ControllerSettings, standard_controllers
+from phalanx.dev.worker_process import end_with_parent
 from phalanx.explain.gang_rows import GangRow, all_rows
 from phalanx.explain.gang_status import GangStatus
 from phalanx.live.catalogue import connected
@@ -211,6 +212,7 @@ _inputs: list[_Inputs] = []
 
 
 def _begin_process(inputs: _Inputs) -> None:
+    end_with_parent()
     _inputs[:] = [inputs]
 
 
