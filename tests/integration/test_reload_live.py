@@ -18,7 +18,9 @@ from tests.support.store_contract import Api, eventually
 pytestmark = pytest.mark.xdist_group("controlplane")
 FIRST = 50001
 ROOM = {RACK: "rack-50001"}
-SHORT = profile_text("phalanx").replace("allocate, backfill, gangpreempt, gangreclaim, heal, relieve", "allocate, backfill")
+SHORT = profile_text("phalanx").replace(
+    "allocate, backfill, gangpreempt, gangreclaim, heal, relieve, overdue", "allocate, backfill"
+)
 BROKEN = SHORT.replace("name: drf", "name: dfr")
 
 
