@@ -14,6 +14,7 @@ from phalanx.testing import build
 from phalanx.testing.build import Cluster, Document
 from tests.support import crowded_clusters as crowds
 from tests.support import kai_objects as kai
+from tests.support.reserving_policy import reserving_policy
 
 FIRST = ["priority", "gang", "conformance"]
 SECOND = ["overcommit", "drf", "predicates", "proportion", "nodeorder", "binpack", "pdb"]
@@ -315,7 +316,7 @@ def has_a_reserved_start() -> Cluster:
     """Return a gang that waits for another to end, and one behind it that must not take its node."""
     runs, waits = gang("runs", ["node-0"], minimum=1), gang("waits", ["", ""], minimum=2)
     runs[0]["metadata"]["annotations"] = {"phalanx.dev/duration": "1h"}
-    return nodes(policy_of_profile("phalanx"), 2, runs, waits, gang("x-behind", [""], minimum=1))
+    return nodes(reserving_policy(), 2, runs, waits, gang("x-behind", [""], minimum=1))
 
 
 def has_an_overdue_gang() -> Cluster:

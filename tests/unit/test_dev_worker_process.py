@@ -1,11 +1,10 @@
 """Workers of a pool are gone when whoever started the pool was killed."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
-from phalanx.dev.processes import wait_until
+from phalanx.dev.processes import launch, wait_until
 
 SECONDS = 20.0
 POOL = """
@@ -35,7 +34,7 @@ def is_running(pid: int) -> bool:
 
 
 def test_workers_end_with_a_pool_that_is_killed() -> None:
-    with subprocess.Popen([sys.executable, "-c", POOL], stdout=subprocess.PIPE, env=os.environ) as pool:
+    with launch([sys.executable, "-c", POOL], stdout=subprocess.PIPE) as pool:
         assert pool.stdout is not None
         pool.stdout.readline()
         workers = children(pool.pid)

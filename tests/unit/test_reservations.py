@@ -3,16 +3,16 @@
 from phalanx.actions.allocate import AllocateAction
 from phalanx.actions.reservations import Reservations
 from phalanx.config.builtin import CATALOGUE
-from phalanx.config.policies import policy_of_profile
 from phalanx.model.moment import moment_text
 from phalanx.model.task import GangKey
 from phalanx.session.cycle import open_session
 from phalanx.session.policy import PluginPolicy, Policy
 from phalanx.testing import build
 from phalanx.testing.build import Cluster, Cycle, Document
+from tests.support.reserving_policy import reserving_policy
 
 NOW = 1_700_000_000
-PHALANX = policy_of_profile("phalanx")
+PHALANX = reserving_policy()
 
 
 def gang(
