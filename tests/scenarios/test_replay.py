@@ -170,6 +170,19 @@ def test_a_flipped_bit_is_said_and_nothing_crashes(log: Path, tmp_path: Path) ->
     assert result.stdout.splitlines()[-1] == "every decision that can be read is the same"
 
 
+def test_a_recording_whose_beginning_is_lost_is_refused(log: Path, tmp_path: Path) -> None:
+    path = segment_paths(_copied(log, tmp_path))[0]
+    data = bytearray(path.read_bytes())
+    data[60] ^= 16  # in the first block
+    path.write_bytes(data)
+    result = run("replay", str(tmp_path))
+    assert result.exit_code == 1
+    assert "does not match its checksum" in result.stderr
+    assert result.stderr.splitlines()[-1].endswith(
+        "not even the beginning of the recording can be read; nothing in it can be replayed"
+    )
+
+
 @pytest.mark.parametrize(
     "arguments", [("replay", "FOLDER"), ("schedule", "--log", "FOLDER"), ("explain", "a/b", "--log", "FOLDER")]
 )

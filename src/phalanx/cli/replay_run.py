@@ -13,6 +13,7 @@ from phalanx.cli import output
 from phalanx.cli.progress import clear_progress, show_progress
 from phalanx.cli.replay import ReplayOptions
 from phalanx.cli.replay_difference import refuse_snapshot, sides, write_difference, write_snapshot
+from phalanx.errors import RecordingError
 from phalanx.explain.answer import trace
 from phalanx.explain.reason_text import counted
 from phalanx.recording.entries import CarriedOut, Dropped, Header
@@ -76,6 +77,8 @@ def replay(asked: ReplayOptions) -> bool:
     with _progress(outcome):
         player = _play(recording, outcome)
     outcome.seconds = time.monotonic() - begun
+    if not outcome.version:
+        raise RecordingError(f"{asked.folder}: not even the beginning of the recording can be read; nothing in it can be replayed")
     traced = outcome.traced(int(asked.verbosity)) if asked.verbosity else None
     if asked.form == "table":
         _write(outcome, traced)
