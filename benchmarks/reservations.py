@@ -12,12 +12,13 @@ median of each counts. The last line is the ratio.
 import argparse
 import gc
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 from statistics import median
 from time import process_time
 
 from phalanx.config.builtin import CATALOGUE
-from phalanx.config.policies import policy_of_profile
+from phalanx.config.policies import policy_of_text
 from phalanx.model.gang import Gang
 from phalanx.model.node import Node
 from phalanx.model.queue import Queue
@@ -29,6 +30,8 @@ from phalanx.session.cycle import run_cycle
 from phalanx.session.policy import Policy
 from phalanx.state.cluster import ClusterState
 
+CONFIG = Path(__file__).resolve().parents[1] / "examples" / "reserved-start" / "volcano-scheduler.conf"
+"""The profile phalanx with reserved starts."""
 GIB = 1 << 30
 NODE = {CPU: 64_000, MEMORY: 512 * GIB, GPU: 8_000, PODS: 110}
 NOW = 1_000_000.0
@@ -89,7 +92,7 @@ def main() -> None:
     parser.add_argument("--allocate", action="store_true", help="without the actions that evict")
     given = parser.parse_args()
     snapshot = cluster(given.nodes, given.waiting).snapshot(NOW)
-    policy = policy_of_profile("phalanx")
+    policy = policy_of_text(CONFIG.read_bytes(), str(CONFIG))
     policy = replace(policy, actions=("allocate",)) if given.allocate else policy
     seconds: dict[str, list[float]] = {"without": [], "with": []}
     for _ in range(given.laps):

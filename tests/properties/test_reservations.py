@@ -6,14 +6,14 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phalanx.config.policies import policy_of_profile
 from phalanx.model.task import GangKey
 from phalanx.session.policy import PluginPolicy, Policy
 from phalanx.testing import build
+from tests.support.reserving_policy import reserving_policy
 from tests.support.virtual_sessions import BEGIN, NODE_GPUS, Job, VirtualCluster, nodes_of, play, some_jobs
 
 SEEDS = st.integers(0, 2**40)
-PHALANX = policy_of_profile("phalanx")
+PHALANX = reserving_policy()
 
 
 def policy(**arguments: object) -> Policy:
