@@ -16,7 +16,6 @@ import msgspec
 from phalanx.model.kinds import Kind
 
 LIST, MAP = "[]", "{}"
-SCALARS = frozenset({"string", "int32", "int64", "double", "bool", "bytes", "any", "time", "microtime", "quantity", "intOrString"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,10 +90,14 @@ def _document(entry: Entry) -> dict[str, Any]:
 
 def _owned(document: Document, structure: Structure, *, is_status: bool) -> frozenset[Path]:
     """Return the fields that somebody owns who sends an object."""
+    return frozenset(path for path in paths_of(_mine(document, is_status=is_status), structure) if path)
+
+
+def _mine(document: Document, *, is_status: bool) -> dict[str, Any]:
+    """Return the part of an object that whoever sends it can own."""
     meta = {key: value for key, value in (document.get("metadata") or {}).items() if key not in OF_THE_SERVER}
     rest = {key: value for key, value in document.items() if key not in ("apiVersion", "kind", "metadata")}
-    mine = {key: value for key, value in rest.items() if (key == "status") == is_status}
-    return frozenset(path for path in paths_of({"metadata": meta, **mine} if meta else mine, structure) if path)
+    return {**({"metadata": meta} if meta else {}), **{key: value for key, value in rest.items() if (key == "status") == is_status}}
 
 
 # --- updates -------------------------------------------------------------------------------------------------------------
@@ -144,12 +148,6 @@ def applied(kind: Kind, live: Document, manifest: Document, writer: Writer, *, i
             made = without(made, structure, path)
     mine = next((entry for entry in entries if entry.writer.is_same(writer) and entry.paths == wanted), Entry(writer, wanted))
     return with_entries(made, [*others, mine])
-
-
-def _mine(manifest: Document, *, is_status: bool) -> dict[str, Any]:
-    meta = {key: value for key, value in (manifest.get("metadata") or {}).items() if key not in OF_THE_SERVER}
-    rest = {key: value for key, value in manifest.items() if key not in ("apiVersion", "kind", "metadata")}
-    return {"metadata": meta, **{key: value for key, value in rest.items() if (key == "status") == is_status}}
 
 
 def merged(old: Any, new: Any, structure: Structure) -> Any:  # Any: whatever JSON holds

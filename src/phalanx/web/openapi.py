@@ -38,7 +38,6 @@ PARAMETERS = {
     "delete": ("dryRun", "gracePeriodSeconds", "propagationPolicy"),
 }  # fmt: skip
 """What may be asked in the query of each method."""
-ACTIONS = {"get": "get", "post": "post", "put": "put", "patch": "patch", "delete": "delete"}
 
 
 @cache
@@ -175,7 +174,7 @@ def _operation(kind: Kind, method: str, prefix: str, *, action: str = "") -> Sch
     answer: Schema = {"$ref": f"{prefix}{_name(kind)}"} if action != "list" else {"type": "object"}
     done = {"description": "OK", **({"content": {"application/json": {"schema": answer}}} if is_new else {"schema": answer})}
     found = {
-        "x-kubernetes-group-version-kind": _gvk(kind), "x-kubernetes-action": action or ACTIONS[method],
+        "x-kubernetes-group-version-kind": _gvk(kind), "x-kubernetes-action": action or method,
         "parameters": [_parameter(name, is_new=is_new) for name in PARAMETERS[method]], "responses": {"200": done},
     }  # fmt: skip
     if method == "patch":
