@@ -129,6 +129,17 @@ def test_what_the_server_refused_is_told_again_after_a_pause_that_doubles() -> N
     assert scene.conditions.answered(uid, None) is False
 
 
+def test_a_pause_goes_on_though_a_bind_was_tried_meanwhile() -> None:
+    scene = Scene(tasks=2)
+    assert "train-1" in scene.names()
+    assert scene.conditions.answered(uid_of(scene, "train-1"), ClusterError("pods/status is forbidden"))
+    scene.put(build.node("n1", cpu=1))
+    scene.names(seconds=0.2)  # all of them are bound in this session, and come back
+    scene.cluster.remove(build.node("n1"))
+    assert "train-1" not in scene.names(seconds=0.9)
+    assert "train-1" in scene.names(seconds=1.0)
+
+
 def test_what_the_server_was_too_busy_for_is_told_again_when_it_asked_for_that() -> None:
     scene = Scene(tasks=2)
     problem = Busy("too many requests")

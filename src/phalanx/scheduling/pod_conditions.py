@@ -27,6 +27,8 @@ from phalanx.state.verdict import FitError
 BETWEEN_CAUSES_SECONDS, BETWEEN_COUNTS_SECONDS = 30.0, 3600.0
 """How long a message stands before another cause, or only other numbers, replace it."""
 BETWEEN_GATED_SECONDS = 10.0
+MOST_GONE = 100
+"""Of so many pods that are gone, or more, it is forgotten that their conditions were refused."""
 WAITING = ("Unschedulable", "UnschedulableOnNodePool")
 """Conditions of groups that say why they wait."""
 
@@ -76,6 +78,7 @@ class PodConditions:
         self._said: dict[str, _Said] = {}
         """What each pod was told last, by uid; what was refused or overwritten since is not in it."""
         self._refusals = Refusals()
+        self._most = MOST_GONE
 
     def writes(self, snapshot: Snapshot, decisions: Decisions) -> Iterator[tuple[str, Patch]]:
         """Yield the conditions that a session changes, each with the uid of its pod."""
@@ -102,8 +105,9 @@ class PodConditions:
         seen = {outcome.state.gang.key for outcome in decisions.outcomes}
         unseen = snapshot.gangs.keys() - seen
         self._said = {uid: said for uid, said in self._said.items() if uid in waiting or said.gang in unseen}
-        if self._refusals:
-            self._refusals.keep(self._said.keys() | waiting)
+        if len(self._refusals) > self._most:  # those that are bound just now, or left out, may wait again
+            self._refusals.keep({task.uid for key in snapshot.gangs for task in snapshot.members_of(key).values()})
+            self._most = 2 * len(self._refusals) + MOST_GONE
 
     @property
     def due(self) -> float | None:
