@@ -15,7 +15,7 @@ from phalanx.testing.storm.storm import play
 from tests.support.recordings import assert_same, replayed
 
 
-@pytest.mark.parametrize("seed", [1, 2, 5])
+@pytest.mark.parametrize("seed", [1, 2, 5, 78, 80])
 def test_every_process_of_a_storm_decides_the_same_again(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recorders: list[Recorder] = []
 

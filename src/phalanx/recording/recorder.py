@@ -110,7 +110,7 @@ class Recorder:
     # --- checkpoints -------------------------------------------------------------------------------------------------
 
     def _check(self) -> None:
-        now, objects = self._what.now(), list(self._what.objects())
+        now, objects = self._what.now(), list(map(self._what.cache.as_noted, self._what.objects()))
         assumed, requests = self._what.cache.assumptions
         remembered = self._remembered(now)
         self._segment += 1

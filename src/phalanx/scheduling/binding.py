@@ -15,21 +15,22 @@ A permit stage before the first bind, as Coscheduling has one, does not help her
 fails is the bind itself.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 import msgspec
 
-from phalanx.controllers.controller import Bind, Evict, Patch, RecordEvent
+from phalanx.controllers.controller import Bind, Evict, RecordEvent
 from phalanx.controllers.objects import group_of
-from phalanx.dialects.bind_requests import FAILED_BINDS, failed_binds_document
+from phalanx.dialects.bind_requests import failed_binds_document
 from phalanx.errors import ClusterError, Missing, Unreachable
 from phalanx.model.bind_request import remember
-from phalanx.model.kinds import POD, Document, kind_of, split_key
+from phalanx.model.kinds import POD, split_key
 from phalanx.model.task import FailedBind, GangKey, Task, TaskKey
 from phalanx.model.task_status import HOLDING, Status
 from phalanx.scheduling.cache import SchedulerCache
+from phalanx.scheduling.failure_notes import FailureNotes
 from phalanx.scheduling.port import ClusterPort, Effort
 from phalanx.session.decision import Decisions
 from phalanx.state.gang_state import GangState
@@ -65,6 +66,7 @@ class Binding:
     def __init__(self, port: ClusterPort, cache: SchedulerCache, *, wake: Callable[[], None]) -> None:
         """`wake` is called when another session is needed."""
         self._port, self._cache, self._wake = port, cache, wake
+        self._notes = FailureNotes(port, cache)
         self.bound: list[Callable[[Task, str, float], None]] = []
         """Called with every pod that is bound, its node, and how many seconds it took."""
         self.refused: list[Callable[[Task, ClusterError, float], None]] = []
@@ -185,11 +187,7 @@ class Binding:
         if pod is None or (task.knows_uid and pod["metadata"].get("uid") != task.uid):
             return
         failure = FailedBind(node, 1, self._port.clock.now, reason)
-        text = msgspec.json.encode(failed_binds_document(remember(task.failed_binds, failure))).decode()
-        self._port.send(Patch(POD, task.namespace, task.name, {"metadata": {"annotations": {FAILED_BINDS: text}}}))
-        known = self._cache.cluster.state.task(task.key)
-        if known is not None and known.uid == task.uid:
-            self._cache.cluster.state.put_task(replace(known, failed_binds=remember(known.failed_binds, failure)))
+        self._notes.write(pod, _text(remember(task.failed_binds, failure)))
 
     def _remember_in_group(self, key: GangKey, reasons: Mapping[str, str]) -> None:
         """Write on a group that binds of its pods failed: the pods may be made anew."""
@@ -199,23 +197,19 @@ class Binding:
         known = tuple(each for each in gang.failed_binds if now - each.latest < FORGOTTEN_SECONDS)
         for node, reason in reasons.items():
             known = remember(known, FailedBind(node, 1, now, reason))
-        text = msgspec.json.encode(failed_binds_document(known)).decode()
-        self._annotate(group, text)
-        self._cache.cluster.state.put_gang(replace(gang, failed_binds=known))
+        self._notes.write(group, _text(known))
 
     def _clear(self, key: GangKey) -> None:
         """Let a gang that could be bound forget what failed before."""
         gang = self._cache.cluster.state.gang(key)
         if gang is not None and gang.failed_binds and (group := group_of(self._port.view, gang)) is not None:
-            self._annotate(group, None)
-            self._cache.cluster.state.put_gang(replace(gang, failed_binds=()))
-
-    def _annotate(self, group: Document, text: str | None) -> None:
-        meta = group["metadata"]
-        patch = {"metadata": {"annotations": {FAILED_BINDS: text}}}
-        self._port.send(Patch(kind_of(group), meta.get("namespace", ""), meta["name"], patch))
+            self._notes.write(group, None)
 
     def _record(self, task: Task, text: str) -> None:
         pod = self._port.view.find(POD, task.namespace, task.name)
         if pod is not None:
             self._port.send(RecordEvent(pod, BINDING_ERROR, text, is_warning=True, is_expected=True))
+
+
+def _text(failures: Iterable[FailedBind]) -> str:
+    return msgspec.json.encode(failed_binds_document(failures)).decode()

@@ -3,7 +3,7 @@
 A session must not give a node away twice, nor wait for an echo after each bind. So a pod that was sent to a node is *assumed* to be
 there, in every snapshot from then on, until the watch reports what became of it. If the bind is refused the pod is *forgotten*: it
 stands where the API server last had it. An assumption that the cluster has overtaken (the pod was deleted, bound elsewhere, ended)
-falls by itself. Bind requests on their way to the server are assumed in the same way.
+falls by itself. Bind requests, and annotations, on their way to the server are assumed in the same way.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,10 +14,11 @@ from typing import NamedTuple, Protocol
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.dialects.pods import scheduled_at
 from phalanx.errors import SnapshotError
-from phalanx.model.kinds import BIND_REQUEST, GROUP_BY_DIALECT, POD, SILENT, WORKLOADS, Document, Kind, object_key
+from phalanx.model.kinds import BIND_REQUEST, GROUP_BY_DIALECT, POD, SILENT, WORKLOADS, Document, Kind, kind_of, object_key
 from phalanx.model.task import Task, TaskKey
 from phalanx.model.task_status import COMPLETED, Status
 from phalanx.model.watch_event import DELETED, MODIFIED, WatchEvent
+from phalanx.scheduling.object_notes import ObjectNotes
 from phalanx.state.quorum import are_same_but_for_minima, minima_of
 from phalanx.state.snapshot import Snapshot
 
@@ -95,6 +96,7 @@ class SchedulerCache:
         self._cluster, self._report = cluster, report
         cluster.as_assumed = self._with_assumed
         self._assumed: dict[TaskKey, AssumedPod] = {}
+        self._notes = ObjectNotes()
         self._requests: dict[str, Document] = {}
         """Bind requests that were asked for and not reported yet."""
         self.journal: Journal | None = None
@@ -123,6 +125,9 @@ class SchedulerCache:
 
     def notice(self, event: WatchEvent) -> Urgency:
         """Enter a change; a broken object is reported once, and the rest goes on."""
+        return self._take_in(self._notes.on(event) if self._notes else event)
+
+    def _take_in(self, event: WatchEvent) -> Urgency:
         if event.kind is POD:
             return self._notice_pod(event)
         if self.journal is not None:
@@ -214,6 +219,24 @@ class SchedulerCache:
         if known is not None and assumed.fits(known):
             self._assumed[key] = assumed
             self._cluster.state.put_task(assumed.applied(known))
+
+    def note(self, document: Document, name: str, text: str | None) -> None:
+        """Let sessions see an object with an annotation that is on its way to the server, or without one."""
+        kind = kind_of(document)
+        before = self._notes.applied(kind, document)
+        self._notes.put(kind, document, name, text)
+        self._take_in(WatchEvent(0, MODIFIED, kind, self._notes.applied(kind, document), before))
+
+    def settle(self, kind: Kind, key: str, document: Document | None) -> None:
+        """Let sessions see an object as it is: what was on its way has come, or never will."""
+        before = None if document is None else self._notes.applied(kind, document)
+        self._notes.drop(kind, key)
+        if document is not None and before is not document:
+            self._take_in(WatchEvent(0, MODIFIED, kind, document, before))
+
+    def as_noted(self, document: Document) -> Document:
+        """Return an object as sessions see it."""
+        return self._notes.applied(kind_of(document), document) if self._notes else document
 
     def assume_request(self, request: Document) -> None:
         """Let sessions see a bind request that is on its way to the server."""

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from phalanx.dialects.bind_requests import FAILED_BINDS
 from phalanx.errors import ClusterError, Forbidden
 from phalanx.live.app import Live
 from phalanx.live.election import LEASE
@@ -77,6 +78,8 @@ class Conduct(Witness):
         self._doomed: set[str] = set()
         self._rounds: list[tuple[float, str, str]] = []
         self._refusals: dict[str, list[float]] = defaultdict(list)
+        self._refused_last: dict[str, str] = {}
+        """Whose binds of a gang were refused last, by the uid of what remembers it."""
         """When gangs were refused, by the uid of their group; pods that start alone, each by its own."""
         self._terms: Counter[str] = Counter()
         """How often each process began to lead."""
@@ -190,7 +193,11 @@ class Conduct(Witness):
         # Who was deleted and made anew by its owner begins anew: a gang with its group, a pod that starts alone with itself.
         kind = workload.kind if _minimum(workload) > 1 else None
         found = self._store.find(POD, NAMESPACE, name) if kind is None else self._store.find(kind, NAMESPACE, app)
-        rounds = self._refusals["" if found is None else found["metadata"]["uid"]]
+        uid = "" if found is None else found["metadata"]["uid"]
+        rounds = self._refusals[uid]
+        if self._refused_last.get(uid) != who and not _remembers(found):  # no write of an earlier leader came through
+            rounds.clear()
+        self._refused_last[uid] = who
         since = self._gangs[app].whole_at if kind is not None else 0.0  # once bound, a gang forgets what failed before
         if not rounds or now - rounds[-1] > ROUND_SECONDS:
             rounds[:] = [*(moment for moment in rounds if now - moment < ROUNDS_SECONDS and moment > since), now]
@@ -269,7 +276,16 @@ class Conduct(Witness):
 
     def forget(self) -> None:
         """Begin anew with an empty cluster; whoever judges for a month must not grow."""
-        for memory in (self._gangs, self._cards, self._decided, self._doomed, self._refusals, self._term_of, self._failing):
+        for memory in (
+            self._gangs,
+            self._cards,
+            self._decided,
+            self._doomed,
+            self._refusals,
+            self._refused_last,
+            self._term_of,
+            self._failing,
+        ):
             memory.clear()
         self._not_before.clear()
         self._forbidden.clear()
@@ -323,3 +339,8 @@ def _is_unfit(node: Document) -> bool:
 def _is_in_trouble(replica: Replica) -> bool:
     is_frozen = replica.process is not None and replica.process.is_frozen
     return not replica.is_running or is_frozen or bool(replica.wire is not None and replica.wire.windows)
+
+
+def _remembers(document: Document | None) -> bool:
+    """Tell whether an object says that binds failed."""
+    return document is not None and FAILED_BINDS in (document["metadata"].get("annotations") or {})
