@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from phalanx.config.builtin import CATALOGUE
+from phalanx.config.policies import policy_of_profile
 from phalanx.errors import ConfigError
 from phalanx.session.cycle import open_session
 from phalanx.session.session import Session
@@ -154,6 +155,8 @@ def test_without_predicates_scores_see_the_state_at_the_opening() -> None:
         ({"binpack.cpu": 0}, [25.0, 12.5]),
         ({"binpack.weight": 0}, [0.0, 0.0]),
         ({"binpack.resources": "nvidia.com/gpu", "binpack.resources.nvidia.com/gpu": 2}, [68.75, 34.375]),
+        ({"binpack.resources": "*/*", "binpack.resources.*/*": 2}, [68.75, 34.375]),
+        ({"binpack.resources": "amd.com/*"}, [37.5, 18.75]),
         ({"binpack.cpu": -5}, [37.5, 18.75]),
     ],
 )
@@ -370,3 +373,9 @@ def test_other_tasks_are_steered_to_fuller_domains_unless_that_is_off() -> None:
     off = {"name": "network-topology-aware", "arguments": {"hypernode.binpack.normal-pod.enable": False}}
     session = session_of(["gang", off], NETWORK, build.gang("train", tasks=1, cpu=1))
     assert session.task_scores(gang_in(session).tasks[0]) is None
+
+
+def test_the_profile_phalanx_keeps_whole_nodes_free_for_gangs_that_need_them() -> None:
+    cluster = build.cluster(nodes=3, gpus=8, policy=policy_of_profile("phalanx"))
+    cluster.submit(*(build.gang(f"small-{number}", tasks=1, cpu=1, gpus=1) for number in range(6)))
+    assert len({node for _, node in cluster.run_cycle().binds}) == 1

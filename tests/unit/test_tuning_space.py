@@ -72,7 +72,7 @@ def test_a_file_names_settings_of_any_kind() -> None:
     )
     assert [item.as_data() for item in found] == [
         {"setting": "binpack: binpack.weight", "default": 1, "from": 0, "to": 5},
-        {"setting": "binpack: binpack.resources", "default": "", "choices": ["", "a.com/gpu"]},
+        {"setting": "binpack: binpack.resources", "default": "*/*", "choices": ["", "a.com/gpu"]},
         {"setting": "heal: grace", "default": "60s", "from": "10s", "to": "300s"},
         {"setting": "team-1: weight", "default": None, "from": 1, "to": 4},
     ]

@@ -7,6 +7,7 @@ from phalanx.placement.score import TOP, pack
 from phalanx.session.arguments import Arguments
 from phalanx.session.node_answers import Site
 from phalanx.session.policy import PluginPolicy
+from phalanx.session.resource_patterns import setting_for
 from phalanx.session.session import Session
 
 
@@ -16,7 +17,7 @@ class BinpackPlugin:
     name = "binpack"
 
     def __init__(self, policy: PluginPolicy) -> None:
-        """Read the weights; only listed resources count."""
+        """Read the weights; only listed resources count, by name or by a pattern that ends in a star."""
         settings = Arguments(self.name, policy.arguments, prefixes=("binpack.resources.",))
         self.weight = settings.integer("binpack.weight", 1)
         self.weights = {"cpu": settings.integer("binpack.cpu", 1), "memory": settings.integer("binpack.memory", 1)}
@@ -30,8 +31,9 @@ class BinpackPlugin:
         """Return the score of each node of the site."""
         request, ledger = session.request_of(shape), session.ledger
         names = session.snapshot.space.names
-        parts = [(row, amount) for row, amount in request.rows if names[row] in self.weights]
-        weights = [float(self.weights[names[row]]) for row, _ in parts]
+        weighted = [(row, amount, setting_for(names[row], self.weights)) for row, amount in request.rows]
+        parts = [(row, amount) for row, amount, weight in weighted if weight is not None]
+        weights = [float(weight) for *_, weight in weighted if weight is not None]
         rows = [row for row, _ in parts]
         used = amounts_at(ledger.used, rows, site.nodes) + request.amounts[rows][:, None] * site.extra
         local = [(place, amount) for place, (_, amount) in enumerate(parts)]

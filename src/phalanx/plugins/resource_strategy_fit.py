@@ -1,7 +1,6 @@
 """Pack or spread by resource: some resources score higher on full nodes, others on empty ones."""
 
 from collections.abc import Mapping
-from fnmatch import fnmatchcase
 from typing import Any
 
 import msgspec
@@ -13,6 +12,7 @@ from phalanx.placement import NO_LIMIT, Counts, Index, Scores
 from phalanx.session.arguments import Arguments
 from phalanx.session.node_answers import Layer, Site
 from phalanx.session.policy import PluginPolicy
+from phalanx.session.resource_patterns import setting_for
 from phalanx.session.session import Session
 
 MOST, LEAST = "MostAllocated", "LeastAllocated"
@@ -51,7 +51,7 @@ class ResourceStrategyFitPlugin:
         total, weights = np.zeros(len(ledger.pods[site.nodes])), 0
         overflows = np.zeros(len(total), dtype=np.bool_)
         for row, amount in request.rows:
-            strategy = _strategy_for(session.snapshot.space.names[row], strategies)
+            strategy = setting_for(session.snapshot.space.names[row], strategies)
             if strategy is None:
                 continue
             capacity = ledger.allocatable[row, site.nodes]
@@ -104,14 +104,6 @@ def _read_strategies(value: Any) -> dict[str, Strategy]:
             )
         found[str(name)] = (kind, weight)
     return found
-
-
-def _strategy_for(name: str, strategies: Mapping[str, Strategy]) -> Strategy | None:
-    """Return the strategy of a resource: its own, else that of the longest pattern that matches."""
-    if name in strategies:
-        return strategies[name]
-    patterns = [pattern for pattern in strategies if pattern.endswith("*") and fnmatchcase(name, pattern)]
-    return strategies[max(patterns, key=len)] if patterns else None
 
 
 def _section(key: str, value: Any) -> Mapping[str, Any]:
