@@ -70,6 +70,20 @@ def test_a_reserved_start_is_kept_and_never_put_off(seed: int, variant: str, rac
     assert all(BEGIN + world.starts[gang] <= start for gang, start in promised.items())
 
 
+@settings(deadline=None, max_examples=30)
+@given(SEEDS)
+def test_a_reserved_start_is_kept_though_other_queues_come_first_meanwhile(seed: int) -> None:
+    jobs = some_jobs(Random(seed), nodes=4, count=14, queues=3)
+    world, promised = cluster(VARIANTS["easy"], 4, queues=3), dict[GangKey, float]()
+    for reserved in play(world, jobs):
+        for each in reserved:
+            assert each.start <= promised.get(each.gang, each.start)
+            promised[each.gang] = each.start
+        left = promised.keys() - world.starts.keys() - {each.gang for each in reserved}
+        assert not left, "who has a reserved start has it until it starts"
+    assert all(BEGIN + world.starts[gang] <= start for gang, start in promised.items())
+
+
 @settings(deadline=None, max_examples=15)
 @given(SEEDS)
 def test_equal_input_gives_equal_output(seed: int) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from phalanx.config.builtin import CATALOGUE
@@ -76,6 +76,8 @@ class VirtualCluster:
     fixed: list[Document] = field(default_factory=list)
     starts: dict[GangKey, int] = field(default_factory=dict)
     latest: Decisions = field(default_factory=Decisions)
+    reserved: tuple[GangKey, ...] = ()
+    """Who had a reserved start in the last session."""
 
     def copy(self, policy: Policy, keeps: Sequence[str]) -> "VirtualCluster":
         """Return the same cluster with another policy and, of those that wait, only these."""
@@ -91,7 +93,9 @@ class VirtualCluster:
             assert all(cluster.put(document) for document in job.documents())
         for job, end, places in self.running.values():
             assert all(cluster.put(document) for document in _running(job, end - job.seconds, places))
-        self.latest = decisions = run_cycle(cluster.snapshot(float(BEGIN + self.now)), self.policy, CATALOGUE)
+        snapshot = replace(cluster.snapshot(float(BEGIN + self.now)), reserved=self.reserved)
+        self.latest = decisions = run_cycle(snapshot, self.policy, CATALOGUE)
+        self.reserved = tuple(each.gang for each in decisions.reservations)
         for name, job in list(self.waiting.items()):
             keys = [f"default/{name}-{number}" for number in range(job.tasks)]
             places = {str(key): node for key, node in decisions.binds.items() if key in keys}

@@ -30,9 +30,16 @@ def gang(
     return [group, *pods]
 
 
-def decided(*gangs: list[Document], nodes: int = 2, policy: Policy = PHALANX, queues: tuple[Document, ...] = ()) -> Cycle:
+def decided(
+    *gangs: list[Document],
+    nodes: int = 2,
+    policy: Policy = PHALANX,
+    queues: tuple[Document, ...] = (),
+    reserved: tuple[str, ...] = (),
+) -> Cycle:
+    """Return a session; `reserved` had a reserved start in the one before."""
     found: Cluster = build.cluster(nodes=nodes, policy=policy, gpus=8).submit(*queues, *gangs)
-    return found.run_cycle(now=NOW)
+    return found.run_cycle(now=NOW, reserved=tuple(map(GangKey, reserved)))
 
 
 def test_the_first_in_line_hears_when_and_where_it_starts_and_others_hear_for_whom_room_is_kept() -> None:
@@ -113,3 +120,43 @@ def test_whoever_evicts_leaves_all_that_is_reserved_and_others_only_what_nobody_
     reservations.release()
     assert held == [[0, 8000], [8000, 8000]]
     assert session.ledger.future[row].tolist() == free.tolist()
+
+
+def urgent(documents: list[Document]) -> list[Document]:
+    """Return the same gang, more important than others."""
+    documents[0]["spec"]["priorityClassName"] = "high"
+    return documents
+
+
+HIGH: Document = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 100}
+
+
+def test_who_is_more_important_need_not_leave_room_to_a_reserved_start() -> None:
+    runs, large = gang("runs", 1, 8, on="node-0", runs="1h"), gang("large", 2, 8, ago=500)
+    cycle = decided(runs, large, urgent(gang("long", 1, 4, ago=300)), queues=(HIGH,), reserved=("default/large",))
+    assert [pod for pod, _ in cycle.binds] == ["long-0"]
+
+
+def test_one_start_is_reserved_for_each_priority() -> None:
+    runs, large = gang("runs", 1, 8, on="node-0", runs="1h"), gang("large", 2, 8, runs="1h", ago=500)
+    cycle = decided(runs, large, urgent(gang("larger", 2, 8, runs="2h", ago=300)), queues=(HIGH,), reserved=("default/large",))
+    starts = {name: entry["start"] for name, entry in cycle.answer["reservations"].items()}
+    assert starts == {"default/larger": moment_text(NOW + 3000), "default/large": moment_text(NOW + 3000 + 7200)}
+
+
+def test_a_gang_that_had_a_reserved_start_has_it_before_who_came_first() -> None:
+    runs, first = gang("runs", 1, 8, on="node-0", runs="1h"), gang("first", 2, 8, ago=550)
+    second = gang("second", 2, 8, ago=500)
+    for reserved, holder in (((), "default/first"), (("default/second",), "default/second")):
+        cycle = decided(runs, first, second, reserved=reserved)
+        assert list(cycle.answer["reservations"]) == [holder]
+
+
+def test_who_has_waited_too_long_has_the_next_reserved_start_whatever_the_shares_of_queues() -> None:
+    runs = gang("runs", 1, 8, on="node-0", runs="14h", ago=13 * 3600 + 100, queue="rich")
+    starved, poor = gang("starved", 2, 8, ago=13 * 3600, queue="rich"), gang("poor", 2, 8, ago=500, queue="poor")
+    queues = (build.queue("rich"), build.queue("poor"))
+    cycle = decided(runs, starved, poor, queues=queues)
+    assert list(cycle.answer["reservations"]) == ["default/starved"]
+    recent = gang("recent", 2, 8, ago=600, queue="rich")
+    assert list(decided(runs, recent, poor, queues=queues).answer["reservations"]) == ["default/poor"]

@@ -73,6 +73,7 @@ class AllocateAction:
             allocator.keep_all_nominated(gangs_by_queue)
         if self._completes_broken:
             allocator.complete_broken(gangs_by_queue)
+        allocator.try_reserved(gangs_by_queue)
         while len(queues):
             queue = queues.pop()
             overused = session.queue_overused(queue)
@@ -168,6 +169,21 @@ class _GangAllocator:
             if self._session.queue_overused(queue).ok:
                 gangs_by_queue[queue.name].remove([entry])
                 self._try(entry.gang, gangs_by_queue[queue.name], queue)
+
+    def try_reserved(self, gangs_by_queue: dict[str, GangLine]) -> None:
+        """Try gangs that had a reserved start before all that are not more important, be it their queue's turn or not."""
+        if self._reservations is None:
+            return
+        for entry in self._reservations.before_all([entry for gangs in gangs_by_queue.values() for entry in gangs]):
+            gang, queue = entry.gang, self._queue_of(entry.gang)
+            line = gangs_by_queue[queue.name]
+            if not self._session.queue_overused(queue).ok:
+                continue
+            if line.first.gang.priority <= gang.gang.priority:
+                line.remove([entry])
+                self._try(gang, line, queue)
+            else:  # who is more important in its queue has its turn before; nobody else gets its start
+                self._reservations.renew(gang, queue)
 
     def _stays_in_line(self, gang: GangState, queue: Queue) -> bool:
         """Place a gang on its nominated nodes; True when that fails, or when it has more tasks to place in its turn."""

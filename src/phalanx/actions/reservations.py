@@ -4,15 +4,18 @@ The law is that of EASY backfill. A gang that ends before a reserved start may u
 out of the books that the reserved gang will need then and that nobody who leaves before gives it. So what starts out of turn ends
 before, or does not touch.
 
-Nothing is remembered from session to session. Who has started out of turn has left every plan as possible as it was, so the next
-session plans no later a start. Without known ends there is no plan; then a gang that has waited too long has nodes drained.
+Who has a reserved start keeps it: the next session tries and plans for it before all others of its priority, though by then the
+shares of queues may let others come first. What was left free for it would be for nothing otherwise. More important gangs need not
+leave it anything. Each session makes its own plan: who has started out of turn has left every plan as possible as it was, so the
+start is no later. Without known ends there is no plan; then a gang that has waited too long has nodes drained.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Iterator
 from math import inf
 
 import numpy as np
 
+from phalanx.actions.gang_line import Entry
 from phalanx.actions.reserved_room import PlannedStart, RoomPlanner, drain
 from phalanx.model.moment import moment_text
 from phalanx.model.queue import Queue
@@ -61,6 +64,19 @@ class Reservations:
             session.write_state(known)
         return known
 
+    def before_all(self, line: Iterable[Entry]) -> list[Entry]:
+        """Return the gangs that are tried before others: those that had a reserved start, then those that have waited too long."""
+        turns = {key: turn for turn, key in enumerate(self._session.snapshot.reserved)}
+        bound = self._session.now - self._settings.starvation_seconds
+        found: list[tuple[int, int, float, Entry]] = []
+        for entry in line:
+            gang = entry.gang.gang
+            if gang.key in turns:
+                found.append((-gang.priority, 0, turns[gang.key], entry))
+            elif gang.created < bound and (since := waiting_since(entry.gang)) is not None and since < bound:
+                found.append((-gang.priority, 1, since, entry))
+        return [entry for *_, entry in sorted(found)]
+
     # --- holding -------------------------------------------------------------------------------------------------------
 
     def hold_for(self, gang: GangState, *, evicts: bool = False) -> None:
@@ -71,14 +87,18 @@ class Reservations:
         if not self.made:
             return
         end = self._session.now + self.times.of(gang.gang.key).bound
-        needed = tuple(
-            number for number, each in enumerate(self.made) if each.gang != gang.gang.key and each.start < end
-        )  # fmt: skip
-        others = tuple(number for number, each in enumerate(self.made) if each.gang != gang.gang.key)
+        others = tuple(self._of_others(gang))
+        needed = tuple(number for number in others if self.made[number].start < end)
         key = (needed, others, evicts)
         if key != self._key and (needed or self._key):
             self.release()
             self._hold(key)
+
+    def _of_others(self, gang: GangState) -> Iterator[int]:
+        """Yield the numbers of the reserved starts that a gang must respect: those of others that are not less important."""
+        for number, each in enumerate(self.made):
+            if each.gang != gang.gang.key and each.priority >= gang.gang.priority:
+                yield number
 
     def _hold(self, key: HoldKey) -> None:
         if not key[0]:
@@ -119,24 +139,47 @@ class Reservations:
             self._consider(gang, queue)
             return
         for each in self.made:
-            each.ahead.append(gang.gang.key)
+            if each.priority >= gang.gang.priority:
+                each.ahead.append(gang.gang.key)
 
     def _consider(self, gang: GangState, queue: Queue) -> None:
         """Reserve a start for a gang that found no room, if it is among the first; tell it if room is kept from it."""
         if self._held_for:
             self._note_held_back(gang)
-        if len(self.made) >= self._settings.depth or not self._lacks_room_only(gang, queue):
+        self.renew(gang, queue)
+
+    def renew(self, gang: GangState, queue: Queue) -> None:
+        """Reserve a start for a gang if it is among the first, and waits for room alone."""
+        if any(each.gang == gang.gang.key for each in self.made):
+            return
+        before = [self._bookings[number] for number in self._of_others(gang)]
+        equals = sum(each.priority == gang.gang.priority for each in self.made)
+        if equals >= self._settings.depth or not self._lacks_room_only(gang, queue):
             return
         self.release()
-        planned = self.planner.plan(gang, self._bookings)
+        planned = self.planner.plan(gang, before)
         if planned is None:
             self._drain_if_starved(gang)
         elif planned.start > self._session.now:  # else it fits, and something else than room refuses it
+            lower = self._without_lower(gang)
             self._reserve(gang, planned, is_drained=False)
+            for other in lower:
+                self.renew(other, self._session.queues[other.gang.queue])
+
+    def _without_lower(self, gang: GangState) -> list[GangState]:
+        """Take back the reserved starts of less important gangs, which have to be planned beside this one, and return these."""
+        kept = [number for number, each in enumerate(self.made) if each.priority >= gang.gang.priority]
+        if len(kept) == len(self.made):
+            return []
+        lower = [self._session.gangs[each.gang] for each in self.made if each.priority < gang.gang.priority]
+        self.made, self._bookings = [self.made[number] for number in kept], [self._bookings[number] for number in kept]
+        self._session.decisions.reservations[:] = self.made
+        self._amounts.clear()
+        return lower
 
     def plan(self, gang: GangState, freed: Amounts) -> PlannedStart | None:
         """Return when a gang could start beside the reserved starts of others; `freed` is in the books and does not count."""
-        others = [booking for booking, each in zip(self._bookings, self.made, strict=True) if each.gang != gang.gang.key]
+        others = [self._bookings[number] for number in self._of_others(gang)]
         held = freed if self._held is None else freed - self._held
         return self.planner.plan(gang, others, free=self._session.ledger.future - held)
 
@@ -191,7 +234,7 @@ class Reservations:
         end = inf if is_drained else planned.start + self.times.of(key).bound
         self._bookings.append(Booking(planned.start, end, nodes, planned.amounts[:, nodes]))
         names = tuple(session.node_name(int(node)) for node in nodes)
-        made = ReservedStart(key, planned.start, names, planned.domain, is_drained)
+        made = ReservedStart(key, gang.gang.priority, planned.start, names, planned.domain, is_drained)
         self.made.append(made)
         session.decisions.reservations.append(made)
         session.decisions.look_again(planned.start)

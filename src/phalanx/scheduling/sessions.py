@@ -6,7 +6,7 @@ the same order gets the same decisions: the loop of a running scheduler does, an
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from phalanx.controllers.controller import View
@@ -83,20 +83,21 @@ class Sessions:
         """Gangs that are left out."""
         self._pod_counts = PodCounts(scope.arrival)
         self._decider = Decider(isolates=scope.isolates)
+        self._reserved: tuple[GangKey, ...] = ()
+        """Gangs with a reserved start, who had one first first."""
 
     def remembered(self, now: float) -> Remembered:
         """Return what is carried over to the next session."""
         resting = [] if self.unschedulable is None else self.unschedulable.remembered(self._cache.snapshot(now))
-        reserved = [] if self.unschedulable is None else sorted(map(str, self.unschedulable.reserved))
-        return Remembered(resting, self._pod_counts.remembered(), self._decider.is_guarded, reserved)
+        return Remembered(resting, self._pod_counts.remembered(), self._decider.is_guarded, list(self._reserved))
 
     def remember(self, found: Remembered, now: float) -> None:
         """Go on with what was carried over by somebody else, on the same cluster."""
         if self.unschedulable is not None:
             self.unschedulable.remember(self._cache.snapshot(now), found.resting)
-            self.unschedulable.reserved = frozenset(map(GangKey, found.reserved))
         self._pod_counts.remember(found.pod_counts)
         self._decider.is_guarded = found.is_guarded
+        self._reserved = tuple(map(GangKey, found.reserved))
 
     def leaves_out(self, profile: Profile) -> bool:
         """Tell whether gangs may be left out: where all are counted, in the shares of queues, each one matters to others."""
@@ -108,6 +109,7 @@ class Sessions:
     ) -> HeldSession:  # fmt: skip
         """Hold a session; with `asks_all` nobody is left out. `begun` is called when its snapshot has been taken."""
         whole = self._cache.snapshot(now)
+        whole = replace(whole, reserved=self._reserved) if self._reserved else whole
         snapshot = self._without_unschedulable(profile, whole, asks_all=asks_all)
         begun()
         run = partial(decide, profile=profile, trace_level=trace_level, traced_gangs=traced_gangs, run=self._decider.decide)
@@ -117,6 +119,7 @@ class Sessions:
         changing = [self._take_out(profile, part) for part in parts]
         if self.unschedulable is not None and self.leaves_out(profile):
             self.unschedulable.note(snapshot, parts[0].decisions)
+        self._reserved = tuple(each.gang for part in parts for each in part.decisions.reservations)
         return HeldSession(whole, snapshot, parts, changing, asks_all)
 
     def _without_unschedulable(self, profile: Profile, snapshot: Snapshot, *, asks_all: bool) -> Snapshot:

@@ -61,8 +61,6 @@ class UnschedulableGangs:
         """Ask after a quarter of `longest` seconds, then after twice as long each time, and at last after all of them."""
         self._first, self._longest = longest * FIRST_WAIT, longest
         self._waiting: dict[GangKey, WaitingGang] = {}
-        self.reserved: frozenset[GangKey] = frozenset()
-        """Gangs with a reserved start: they take part in every session, or nobody would leave them their room."""
 
     def without(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot without the gangs that wait for room that is not there; those for which there is some are calm."""
@@ -79,12 +77,12 @@ class UnschedulableGangs:
     def note(self, snapshot: Snapshot, decisions: Decisions) -> None:
         """Leave every gang out from now on that waited in vain and has no nominated nodes; let go of all others of the session.
 
-        When a gang with a reserved start is gone or has started, another one may be the first in line: all are asked.
+        Gangs with a reserved start take part in every session, or nobody would leave them their room. When one of them is gone
+        or has started, another may be the first in line: all are asked.
         """
-        reserved = frozenset(each.gang for each in decisions.reservations)
-        if self.reserved - reserved:
+        reserved = {each.gang for each in decisions.reservations}
+        if not reserved.issuperset(snapshot.reserved):
             self._waiting.clear()
-        self.reserved = reserved
         for outcome in decisions.outcomes:
             state, key = outcome.state, outcome.state.gang.key
             old = self._waiting.pop(key, None)

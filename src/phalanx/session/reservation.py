@@ -26,6 +26,8 @@ class ReservedStart:
     """A gang that waits, when and where it starts, and who goes ahead of it."""
 
     gang: GangKey
+    priority: int
+    """Of the gang: more important ones need not leave it its room."""
     start: float
     """Seconds since 1970; of a gang for which nodes are drained, until when others may be on them."""
     nodes: tuple[str, ...]

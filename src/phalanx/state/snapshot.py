@@ -118,6 +118,8 @@ class Snapshot:
     """Reservation pods: tasks that hold a shared device for those who share it."""
     finished_runs: Runs = field(default_factory=dict)
     """How long gangs took that have finished since the scheduler began to watch."""
+    reserved: tuple[GangKey, ...] = ()
+    """Gangs that the last session reserved a start for; they keep it, whoever comes first now."""
     calm: frozenset[GangKey] = frozenset()
     """Gangs that may take free room in this session but evict nobody."""
     is_partial: bool = False

@@ -10,7 +10,7 @@ namespace are in `default`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from phalanx.config.builtin import CATALOGUE, catalogue_of
@@ -19,7 +19,7 @@ from phalanx.dialects.cluster import ObjectCluster
 from phalanx.dialects.group_references import GROUP
 from phalanx.dialects.pods import ROLE
 from phalanx.explain.answer import answer
-from phalanx.model.task import TaskKey
+from phalanx.model.task import GangKey, TaskKey
 from phalanx.session.cycle import run_cycle
 from phalanx.session.decision import Decisions
 from phalanx.session.policy import Policy
@@ -197,9 +197,9 @@ class Cluster:
         """Return an object as it was last submitted."""
         return self._documents[kind, key]
 
-    def run_cycle(self, *, now: float = 0.0) -> Cycle:
-        """Decide one cycle."""
-        snapshot = seen_by(self.policy, self.objects.snapshot(now))
+    def run_cycle(self, *, now: float = 0.0, reserved: tuple[GangKey, ...] = ()) -> Cycle:
+        """Decide one cycle; `reserved` had a reserved start in the one before."""
+        snapshot = seen_by(self.policy, replace(self.objects.snapshot(now), reserved=reserved))
         decisions = run_cycle(snapshot, self.policy, catalogue_of(self.policy.catalogue))
         self._last = Cycle(decisions, answer(snapshot, decisions))
         return self._last
