@@ -1,8 +1,11 @@
 """What is said of reserved starts: to the gang that has one, to those that it holds back, and to programs."""
 
+import pytest
+
 from phalanx.actions.allocate import AllocateAction
 from phalanx.actions.reservations import Reservations
 from phalanx.config.builtin import CATALOGUE
+from phalanx.config.policies import policy_of_profile
 from phalanx.model.moment import moment_text
 from phalanx.model.task import GangKey
 from phalanx.session.cycle import open_session
@@ -160,3 +163,13 @@ def test_who_has_waited_too_long_has_the_next_reserved_start_whatever_the_shares
     assert list(cycle.answer["reservations"]) == ["default/starved"]
     recent = gang("recent", 2, 8, ago=600, queue="rich")
     assert list(decided(runs, recent, poor, queues=queues).answer["reservations"]) == ["default/poor"]
+
+
+@pytest.mark.parametrize(("hours", "reserved"), [(11, False), (12, True)])
+def test_in_the_profile_phalanx_only_who_has_waited_for_twelve_hours_has_a_reserved_start(hours: int, reserved: bool) -> None:
+    runs, large = gang("runs", 1, 8, on="node-0", runs="15h", ago=13 * 3600), gang("large", 2, 8, ago=hours * 3600)
+    cycle = decided(runs, large, gang("long", 1, 4, ago=300), policy=policy_of_profile("phalanx"))
+    assert ("reservations" in cycle.answer) is reserved
+    assert bool(cycle.binds) is not reserved
+    if not reserved:
+        assert cycle.decisions.again == NOW + 3600

@@ -73,7 +73,7 @@ class Reservations:
             gang = entry.gang.gang
             if gang.key in turns:
                 found.append((-gang.priority, 0, turns[gang.key], entry))
-            elif gang.created < bound and (since := waiting_since(entry.gang)) is not None and since < bound:
+            elif gang.created <= bound and (since := waiting_since(entry.gang)) is not None and since <= bound:
                 found.append((-gang.priority, 1, since, entry))
         return [entry for *_, entry in sorted(found)]
 
@@ -150,7 +150,7 @@ class Reservations:
 
     def renew(self, gang: GangState, queue: Queue) -> None:
         """Reserve a start for a gang if it is among the first, and waits for room alone."""
-        if any(each.gang == gang.gang.key for each in self.made):
+        if any(each.gang == gang.gang.key for each in self.made) or not self._may_have_one(gang):
             return
         before = [self._bookings[number] for number in self._of_others(gang)]
         equals = sum(each.priority == gang.gang.priority for each in self.made)
@@ -165,6 +165,16 @@ class Reservations:
             self._reserve(gang, planned, is_drained=False)
             for other in lower:
                 self.renew(other, self._session.queues[other.gang.queue])
+
+    def _may_have_one(self, gang: GangState) -> bool:
+        """Tell whether a gang may have a reserved start; one that is to have it when it has waited longer is asked again then."""
+        since = waiting_since(gang)
+        if not self._settings.for_starved_alone or since is None:
+            return not self._settings.for_starved_alone
+        due = since + self._settings.starvation_seconds
+        if self._session.now < due < inf:
+            self._session.decisions.look_again(due)
+        return due <= self._session.now
 
     def _without_lower(self, gang: GangState) -> list[GangState]:
         """Take back the reserved starts of less important gangs, which have to be planned beside this one, and return these."""

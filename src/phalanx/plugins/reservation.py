@@ -9,7 +9,7 @@ from phalanx.session.policy import PluginPolicy
 from phalanx.session.reservation import ReservationSettings
 from phalanx.session.session import Session
 
-DEPTH_BY_VARIANT = {"easy": 1, "conservative": 8}
+DEPTH_BY_VARIANT = {"easy": 1, "conservative": 8, "starved": 1}
 
 
 class ReservationPlugin:
@@ -28,7 +28,7 @@ class ReservationPlugin:
         settings.done()
         if depth < 1:
             raise ConfigError(f"plugin {self.name!r}, argument 'depth': {depth} is not possible; write 1 or more")
-        self._settings = ReservationSettings(depth, starvation, drain, is_predicted)
+        self._settings = ReservationSettings(depth, starvation, drain, is_predicted, for_starved_alone=variant == "starved")
 
     def open(self, session: Session) -> None:
         """Leave the settings for the actions."""

@@ -19,6 +19,8 @@ class ReservationSettings:
     """On nodes that are drained only gangs may start that end within so many seconds."""
     is_predicted: bool = False
     """Run times that nobody says are those of finished gangs like it."""
+    for_starved_alone: bool = False
+    """Only a gang that has waited for `starvation_seconds` has a reserved start, and nobody because it is the first in line."""
 
 
 @dataclass(slots=True)
