@@ -18,7 +18,10 @@ from phalanx.dev.processes import launch
 pytest.importorskip("optuna", reason="searches need the extra tune")
 
 LOAD = ("--workload", "generated:jobs=24,nodes=4,days=0.08,load=0.8", "--until", "2h")
-SEARCH = (*LOAD, "--minimise", "fragmentation", "--trials", "6", "--batch", "3", "--seeds", "1..2", "--held-out", "11..13")
+SEARCH = (
+    *LOAD, "--profile", "volcano", "--minimise", "fragmentation", "--trials", "6", "--batch", "3", "--seeds", "1..2",
+    "--held-out", "11..13",
+)  # fmt: skip
 PATIENCE_SECONDS = 60.0
 DEADLOCK = Path(__file__).parents[2] / "examples" / "deadlock"
 
@@ -40,7 +43,7 @@ def test_a_configuration_is_found_that_is_better_on_seeds_that_the_search_has_no
     assert text.startswith("# written by 'phalanx tune --to': minimise fragmentation.")
     policy_of(yaml.safe_load(text))
     compared = CliRunner().invoke(
-        main, ["simulate", *LOAD, "--seeds", "11..13", "--compare", "phalanx,tuned.yaml", "--processes", "1", "-o", "json"]
+        main, ["simulate", *LOAD, "--seeds", "11..13", "--compare", "volcano,tuned.yaml", "--processes", "1", "-o", "json"]
     )
     line = next(line for line in json.loads(compared.stdout)["comparison"]["metrics"] if line["metric"] == "fragmentation")
     assert [value["isBest"] for value in line["values"]] == [False, True]

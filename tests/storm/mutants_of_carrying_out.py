@@ -223,6 +223,12 @@ def _pauses_end(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(PodConditions, "_keep", keep)
 
 
+@planted("refused evictions are sent in every session", breaks="no back-off", needs=("eviction",), is_rare=True)
+def _evictions_in_haste(patch: pytest.MonkeyPatch) -> None:
+    """An eviction that was refused is tried again in the next session, and its gangs are told something else each time."""
+    patch.setattr(Evictor, "hold_back", _nothing)
+
+
 @planted("V8: untried pods say nothing", breaks="no reason")
 def _untried_say_nothing(patch: pytest.MonkeyPatch) -> None:
     """Of a gang only the first pod without a place says why it waits."""

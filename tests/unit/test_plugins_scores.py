@@ -379,3 +379,15 @@ def test_the_profile_phalanx_keeps_whole_nodes_free_for_gangs_that_need_them() -
     cluster = build.cluster(nodes=3, gpus=8, policy=policy_of_profile("phalanx"))
     cluster.submit(*(build.gang(f"small-{number}", tasks=1, cpu=1, gpus=1) for number in range(6)))
     assert len({node for _, node in cluster.run_cycle().binds}) == 1
+
+
+def test_in_the_profile_phalanx_a_service_does_not_scatter_a_gang() -> None:
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "train"}, "spec": {"selector": {"job": "train"}}}
+    group, *pods = build.gang("train", tasks=4, cpu=1, gpus=1)
+    for pod in pods:
+        pod["metadata"]["labels"]["job"] = "train"
+    used = {}
+    for name in ("phalanx", "volcano"):
+        cycle = build.cluster(nodes=4, gpus=8, policy=policy_of_profile(name)).submit(service, group, *pods).run_cycle()
+        used[name] = len({node for _, node in cycle.binds})
+    assert used == {"phalanx": 1, "volcano": 4}

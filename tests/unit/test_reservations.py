@@ -90,6 +90,14 @@ def test_after_the_bound_nodes_are_drained_for_it() -> None:
     assert cycle.why("long").endswith("room for it is kept for gang default/large until it starts")
 
 
+def test_after_as_long_again_others_have_a_turn_on_nodes_that_were_drained_in_vain() -> None:
+    for hours, is_drained in ((11, False), (13, True), (23, True), (25, False), (37, True)):
+        cycle = decided(gang("runs", 1, 8, on="node-0"), gang("large", 2, 8, ago=hours * 3600), gang("long", 1, 4, ago=300))
+        assert (cycle.binds == []) is is_drained, hours
+        if not is_drained:
+            assert cycle.decisions.again == NOW + (hours // 12 + 1) * 12 * 3600 - hours * 3600
+
+
 def test_before_the_bound_another_session_is_due_when_it_is_reached() -> None:
     cycle = decided(gang("runs", 1, 8, on="node-0"), gang("large", 2, 8, ago=3600))
     assert cycle.decisions.again == NOW + 11 * 3600

@@ -15,6 +15,7 @@ from phalanx.model.moment import moment_text
 from phalanx.model.task import TaskKey
 from phalanx.model.task_status import Status
 from phalanx.model.watch_event import WatchEvent
+from phalanx.scheduling.annotator import Annotator
 from phalanx.scheduling.binding import Binding
 from phalanx.scheduling.cache import SchedulerCache
 from phalanx.session.decision import Decisions
@@ -35,7 +36,7 @@ class Scene:
         self.mirror.listen(self._hear)
         self.outbox = Outbox(connections=1, report=print)
         port = ApiPort(client, self.outbox, self.mirror, LoopClock(lambda: 0.0), instance="test")
-        self.binding = Binding(port, self.cache, wake=lambda: None)
+        self.binding = Binding(port, self.cache, Annotator(port, self.cache), wake=lambda: None)
         self.binding.bound.append(lambda task, node, seconds: self.moments.append(self.statuses()))
         for document in (build.queue("default"), build.node("n0", cpu=2), *gang):
             self.load(document)

@@ -217,12 +217,17 @@ class Reservations:
         return float(refusal["limit"]) >= float(session.ledger.allocatable[names.index(str(refusal["resource"]))].sum())
 
     def _drain_if_starved(self, gang: GangState) -> None:
-        since = waiting_since(gang)
-        if since is None or self._settings.starvation_seconds == inf:
+        """Keep nodes for a gang that has waited too long, for as long as it had waited then; others have as long a turn after that.
+
+        Nobody knows whether those on the nodes ever end.
+        """
+        since, bound = waiting_since(gang), self._settings.starvation_seconds
+        if since is None or bound == inf:
             return
-        due = since + self._settings.starvation_seconds
-        if self._session.now < due:
-            self._session.decisions.look_again(due)
+        turn = int((self._session.now - since) // bound) if bound else 1
+        if bound:
+            self._session.decisions.look_again(since + (turn + 1) * bound)
+        if turn % 2 == 0:
             return
         found = self._least_lack(gang)
         if found is not None:

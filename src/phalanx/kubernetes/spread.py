@@ -23,11 +23,11 @@ SYSTEM_DEFAULTS = ((HOSTNAME, 3), ("topology.kubernetes.io/zone", 5))
 class SpreadBook:
     """Answers what spread constraints say about nodes, for one session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, *, spreads_services: bool = True) -> None:
         """Read the cluster through the pod index, which is made when it is first needed."""
         self._session = session
         self._table = session.snapshot.nodes
-        self._services = session.snapshot.surroundings.service_selectors
+        self._services = session.snapshot.surroundings.service_selectors if spreads_services else {}
         self._included: dict[tuple[Shape, bool, bool], Mask] = {}
 
     def concerns(self, shape: Shape) -> bool:

@@ -34,13 +34,14 @@ class NodeOrderPlugin:
         """Read the weights; 0 turns a score off."""
         settings = Arguments(self.name, policy.arguments)
         self.weights = {name: settings.integer(f"{name}.weight", weight) for name, weight in WEIGHTS.items()}
+        self._spreads_services = settings.switch("podtopologyspread.services", True)
         settings.done()
         # By what they read of a shape: gangs that only ask for other amounts share them, and on 50,000 nodes each takes 400 kB.
         self._relative: dict[Hashable, list[Term] | None] = {}
 
     def open(self, session: Session) -> None:
         """Prepare what the scores read."""
-        self._affinity, self._spread = AffinityBook(session), SpreadBook(session)
+        self._affinity, self._spread = AffinityBook(session), SpreadBook(session, spreads_services=self._spreads_services)
         self._images: ImageBook | None = None
         self._image_scores: dict[Hashable, Counts] = {}
 

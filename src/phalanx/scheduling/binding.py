@@ -23,14 +23,14 @@ import msgspec
 
 from phalanx.controllers.controller import Bind, Evict, RecordEvent
 from phalanx.controllers.objects import group_of
-from phalanx.dialects.bind_requests import failed_binds_document
+from phalanx.dialects.bind_requests import FAILED_BINDS, failed_binds_document
 from phalanx.errors import ClusterError, Missing, Unreachable
 from phalanx.model.bind_request import remember
 from phalanx.model.kinds import POD, split_key
 from phalanx.model.task import FailedBind, GangKey, Task, TaskKey
 from phalanx.model.task_status import HOLDING, Status
+from phalanx.scheduling.annotator import Annotator
 from phalanx.scheduling.cache import SchedulerCache
-from phalanx.scheduling.failure_notes import FailureNotes
 from phalanx.scheduling.port import ClusterPort, Effort
 from phalanx.session.decision import Decisions
 from phalanx.state.gang_state import GangState
@@ -63,10 +63,9 @@ class Round:
 class Binding:
     """Binds pods and takes care that gangs stay whole."""
 
-    def __init__(self, port: ClusterPort, cache: SchedulerCache, *, wake: Callable[[], None]) -> None:
+    def __init__(self, port: ClusterPort, cache: SchedulerCache, annotator: Annotator, *, wake: Callable[[], None]) -> None:
         """`wake` is called when another session is needed."""
-        self._port, self._cache, self._wake = port, cache, wake
-        self._notes = FailureNotes(port, cache)
+        self._port, self._cache, self._annotator, self._wake = port, cache, annotator, wake
         self.bound: list[Callable[[Task, str, float], None]] = []
         """Called with every pod that is bound, its node, and how many seconds it took."""
         self.refused: list[Callable[[Task, ClusterError, float], None]] = []
@@ -187,7 +186,7 @@ class Binding:
         if pod is None or (task.knows_uid and pod["metadata"].get("uid") != task.uid):
             return
         failure = FailedBind(node, 1, self._port.clock.now, reason)
-        self._notes.write(pod, _text(remember(task.failed_binds, failure)))
+        self._annotator.write(pod, _texts(remember(task.failed_binds, failure)))
 
     def _remember_in_group(self, key: GangKey, reasons: Mapping[str, str]) -> None:
         """Write on a group that binds of its pods failed: the pods may be made anew."""
@@ -197,13 +196,13 @@ class Binding:
         known = tuple(each for each in gang.failed_binds if now - each.latest < FORGOTTEN_SECONDS)
         for node, reason in reasons.items():
             known = remember(known, FailedBind(node, 1, now, reason))
-        self._notes.write(group, _text(known))
+        self._annotator.write(group, _texts(known))
 
     def _clear(self, key: GangKey) -> None:
         """Let a gang that could be bound forget what failed before."""
         gang = self._cache.cluster.state.gang(key)
         if gang is not None and gang.failed_binds and (group := group_of(self._port.view, gang)) is not None:
-            self._notes.write(group, None)
+            self._annotator.write(group, {FAILED_BINDS: None})
 
     def _record(self, task: Task, text: str) -> None:
         pod = self._port.view.find(POD, task.namespace, task.name)
@@ -211,5 +210,5 @@ class Binding:
             self._port.send(RecordEvent(pod, BINDING_ERROR, text, is_warning=True, is_expected=True))
 
 
-def _text(failures: Iterable[FailedBind]) -> str:
-    return msgspec.json.encode(failed_binds_document(failures)).decode()
+def _texts(failures: Iterable[FailedBind]) -> dict[str, str | None]:
+    return {FAILED_BINDS: msgspec.json.encode(failed_binds_document(failures)).decode()}

@@ -18,7 +18,7 @@ from phalanx.model.kinds import BIND_REQUEST, GROUP_BY_DIALECT, POD, SILENT, WOR
 from phalanx.model.task import Task, TaskKey
 from phalanx.model.task_status import COMPLETED, Status
 from phalanx.model.watch_event import DELETED, MODIFIED, WatchEvent
-from phalanx.scheduling.object_notes import ObjectNotes
+from phalanx.scheduling.object_notes import ObjectNotes, Texts
 from phalanx.state.quorum import are_same_but_for_minima, minima_of
 from phalanx.state.snapshot import Snapshot
 
@@ -220,11 +220,11 @@ class SchedulerCache:
             self._assumed[key] = assumed
             self._cluster.state.put_task(assumed.applied(known))
 
-    def note(self, document: Document, name: str, text: str | None) -> None:
-        """Let sessions see an object with an annotation that is on its way to the server, or without one."""
+    def note(self, document: Document, texts: Texts) -> None:
+        """Let sessions see an object with the annotations that are on their way to the server, or without some."""
         kind = kind_of(document)
         before = self._notes.applied(kind, document)
-        self._notes.put(kind, document, name, text)
+        self._notes.put(kind, document, texts)
         self._take_in(WatchEvent(0, MODIFIED, kind, self._notes.applied(kind, document), before))
 
     def settle(self, kind: Kind, key: str, document: Document | None) -> None:

@@ -22,6 +22,7 @@ from phalanx.model.task import GangKey, TaskKey
 from phalanx.model.task_status import Status
 from phalanx.model.watch_event import WatchEvent
 from phalanx.plugins.bindbackoff import shortest_wait
+from phalanx.scheduling.annotator import Annotator
 from phalanx.scheduling.bind_requests import BindRequester, request_writes
 from phalanx.scheduling.binding import Binding
 from phalanx.scheduling.cache import SchedulerCache, Urgency
@@ -92,7 +93,8 @@ class SessionLoop(SessionListeners):
         self._port, self._cache, self.profile, self._pace, self._report = port, cache, profile, pace, report
         self._clock, self.scope = port.clock, Scope(pace.wakes_all, pace.arrival, pace.isolates, longest_rest)
         self.sessions = Sessions(cache, port.view, self.scope)
-        self.binding = Binding(port, cache, wake=self._wake_later)
+        self._annotator = Annotator(port, cache)
+        self.binding = Binding(port, cache, self._annotator, wake=self._wake_later)
         self.evictor = Evictor(port, cache, wake=self._wake_later)
         self.evictor.settled.append(self._evictions_settled)
         self._terms: tuple[object, ...] = ()
@@ -225,6 +227,7 @@ class SessionLoop(SessionListeners):
             self._tell(listener, session)
         for part in session.parts:
             self._hold_back(part.decisions)
+        self.evictor.hold_back(part.decisions for part in session.parts)
         self._announce(session)
         self._is_carrying_out = True
         try:
@@ -332,11 +335,13 @@ class SessionLoop(SessionListeners):
         snapshot, decisions = part.snapshot, part.decisions
         for eviction in decisions.evictions.values():
             self.evictor.start(eviction)
+        self._plan_write(self.evictor.due, snapshot.now)
         use = self.binder_use()
         prepared = self._to_prepare(decisions, use)
         self.binding.start(decisions, prepared)
         for status in self._statuses.writes(snapshot, decisions):
             self._port.send(status, partial(self._status_answered, status), effort=Effort.JOINED)
+        self._stamp(decisions)
         if use is not BinderUse.NOBODY:
             self._requester.start(request_writes(snapshot, decisions, prepared))
         if self._pace.writes_pod_conditions:
@@ -352,6 +357,13 @@ class SessionLoop(SessionListeners):
         self._plan_write(self._statuses.due, snapshot.now)
         if self._statuses.has_refused:
             self._ask_all()
+
+    def _stamp(self, decisions: Decisions) -> None:
+        """Let groups remember what sessions build on."""
+        for gang in (outcome.state.gang for outcome in decisions.outcomes if decisions.stamps):
+            texts, group = decisions.stamps.get(gang.key), group_of(self._port.view, gang)
+            if texts and group is not None:
+                self._annotator.write(group, texts)
 
     def _plan_write(self, due: float | None, now: float) -> None:
         """Hold a session when something may be written that was held back."""

@@ -13,8 +13,9 @@ SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
 class Refusals:
     """Knows until when each write rests."""
 
-    def __init__(self) -> None:
-        """Know of none."""
+    def __init__(self, longest: float = LONGEST_PAUSE) -> None:
+        """Know of none; no pause is longer than `longest` seconds, unless the server asks for it."""
+        self._longest = longest
         self._rests: dict[str, tuple[float, float, float]] = {}
         """By what they are about: how long the pause is, since when and until when."""
         self.due: float | None = None
@@ -22,7 +23,7 @@ class Refusals:
 
     def note(self, key: str, now: float, *, at_least: float = 0.0) -> None:
         """Let a write rest that failed; the server may ask for some seconds at least."""
-        pause = min(2 * self._rests[key][0], LONGEST_PAUSE) if key in self._rests else SHORTEST_PAUSE
+        pause = min(2 * self._rests[key][0], self._longest) if key in self._rests else SHORTEST_PAUSE
         self._rests[key] = (pause, now, now + max(pause, at_least))
 
     def clear(self, key: str) -> None:

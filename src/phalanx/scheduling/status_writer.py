@@ -1,4 +1,4 @@
-"""What a session leaves on objects: phase, conditions, stamps of groups, nominated nodes of pods; written when they change."""
+"""What a session leaves on objects: phase and conditions of groups, nominated nodes of pods; written when they change."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from phalanx.explain.no_effect import without_effect
 from phalanx.explain.quarantine import QUARANTINED, quarantine_condition
 from phalanx.model.conditions import POD_SCHEDULED, cleared
 from phalanx.model.gang import Condition, Gang
-from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document, Kind, split_key
+from phalanx.model.kinds import POD, Document, Kind, split_key
 from phalanx.model.merging import merged
 from phalanx.model.moment import moment_text
 from phalanx.model.task import GangKey
@@ -103,7 +103,6 @@ class StatusWriter:
                 found = [
                     *self._group(snapshot, outcome),
                     *self._nominations(snapshot, outcome),
-                    *_stamps(outcome.state.gang, decisions),
                 ]
             except Exception as problem:  # the other gangs get theirs
                 self._failed(problem)
@@ -267,12 +266,6 @@ def _recorded(about: Document | None, found: Condition | None) -> Iterator[Patch
     """Record that a gang is quarantined; simulations name those that wait at the end with the same reason."""
     if about is not None and found is not None:
         yield RecordEvent(about, QUARANTINED, found.message, is_warning=True, is_expected=True)
-
-
-def _stamps(gang: Gang, decisions: Decisions) -> Iterator[Patch | RecordEvent]:
-    texts = decisions.stamps.get(gang.key)
-    if texts and gang.dialect in GROUP_BY_DIALECT:
-        yield Patch(GROUP_BY_DIALECT[gang.dialect], gang.namespace, gang.name, {"metadata": {"annotations": texts}})
 
 
 def _with(status: GroupStatus, found: Condition | None, known: Sequence[Condition], now: float) -> GroupStatus:
