@@ -33,6 +33,8 @@ from phalanx.state.verdict import Verdict
 
 HELD_BACK = "RoomReserved"
 RESERVED = "StartReserved"
+LAST_TURN = 19
+"""So often at most nodes are drained for a gang, and left to others: after that nobody believes that it helps."""
 HoldKey = tuple[tuple[int, ...], tuple[int, ...], bool]
 """The starts that count, the reservations of others, and whether evictions are tried."""
 NOBODY_LEAVES = Releases.of(np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.int64))
@@ -225,9 +227,9 @@ class Reservations:
         if since is None or bound == inf:
             return
         turn = int((self._session.now - since) // bound) if bound else 1
-        if bound:
+        if bound and turn <= LAST_TURN:
             self._session.decisions.look_again(since + (turn + 1) * bound)
-        if turn % 2 == 0:
+        if turn % 2 == 0 or turn > LAST_TURN:
             return
         found = self._least_lack(gang)
         if found is not None:
