@@ -163,14 +163,21 @@ def test_a_gang_that_had_a_reserved_start_has_it_before_who_came_first() -> None
         assert list(cycle.answer["reservations"]) == [holder]
 
 
-def test_who_has_waited_too_long_has_the_next_reserved_start_whatever_the_shares_of_queues() -> None:
-    runs = gang("runs", 1, 8, on="node-0", runs="14h", ago=13 * 3600 + 100, queue="rich")
-    starved, poor = gang("starved", 2, 8, ago=13 * 3600, queue="rich"), gang("poor", 2, 8, ago=500, queue="poor")
-    queues = (build.queue("rich"), build.queue("poor"))
-    cycle = decided(runs, starved, poor, queues=queues)
-    assert list(cycle.answer["reservations"]) == ["default/starved"]
-    recent = gang("recent", 2, 8, ago=600, queue="rich")
-    assert list(decided(runs, recent, poor, queues=queues).answer["reservations"]) == ["default/poor"]
+@pytest.mark.parametrize(
+    ("has", "ago", "holder"),
+    [(1, 13 * 3600, "default/rich"), (1, 600, "default/poor"), (16, 13 * 3600, "default/poor")],
+    ids=["below its share", "came just now", "has its share"],
+)
+def test_who_has_waited_too_long_has_the_next_reserved_start_if_its_queue_is_below_its_share(
+    has: int, ago: int, holder: str
+) -> None:
+    runs = [
+        gang(f"runs-{node}", 1, min(has, 8), on=f"node-{node}", runs="14h", ago=13 * 3600, queue="rich")
+        for node in range(1 + has // 9)
+    ]
+    rich, poor = gang("rich", 4, 8, ago=ago, queue="rich"), gang("poor", 4, 8, ago=500, queue="poor")
+    cycle = decided(*runs, rich, poor, queues=(build.queue("rich"), build.queue("poor")), nodes=4)
+    assert list(cycle.answer["reservations"]) == [holder]
 
 
 @pytest.mark.parametrize(("hours", "reserved"), [(11, False), (12, True)])

@@ -10,6 +10,7 @@ leave it anything. Each session makes its own plan: who has started out of turn 
 start is no later. Without known ends there is no plan; then a gang that has waited too long has nodes drained.
 """
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from math import inf
 
@@ -54,6 +55,7 @@ class Reservations:
         self._held: Amounts | None = None
         self._key: HoldKey | None = None
         self._amounts: dict[HoldKey, Amounts] = {}
+        self._below_share: dict[Hashable, bool] = {}
         self._known_places: dict[Hashable, tuple[int, int]] = {}
 
     @classmethod
@@ -67,17 +69,44 @@ class Reservations:
         return known
 
     def before_all(self, line: Iterable[Entry]) -> list[Entry]:
-        """Return the gangs that are tried before others: those that had a reserved start, then those that have waited too long."""
+        """Return the gangs that are tried before others: those that had a reserved start, then those that have waited too long.
+
+        There are no more of them than starts are reserved, so shares of queues go on to decide about all others.
+        """
         turns = {key: turn for turn, key in enumerate(self._session.snapshot.reserved)}
-        bound = self._session.now - self._settings.starvation_seconds
         found: list[tuple[int, int, float, Entry]] = []
         for entry in line:
             gang = entry.gang.gang
             if gang.key in turns:
                 found.append((-gang.priority, 0, turns[gang.key], entry))
-            elif gang.created <= bound and (since := waiting_since(entry.gang)) is not None and since <= bound:
-                found.append((-gang.priority, 1, since, entry))
-        return [entry for *_, entry in sorted(found)]
+            elif self._is_starved(entry.gang):
+                found.append((-gang.priority, 1, waiting_since(entry.gang) or 0.0, entry))
+        return self._up_to_depth(sorted(found))
+
+    def _up_to_depth(self, found: Iterable[tuple[int, int, float, Entry]]) -> list[Entry]:
+        """Return as many gangs of each priority as have a reserved start, those that have waited too long if they may have one."""
+        taken: list[Entry] = []
+        count: Counter[int] = Counter()
+        for priority, is_new, _, entry in found:
+            if not is_new or (count[priority] < self._settings.depth and self._is_below_share(entry.gang)):
+                count[priority] += 1
+                taken.append(entry)
+        return taken
+
+    def _is_starved(self, gang: GangState) -> bool:
+        bound = self._session.now - self._settings.starvation_seconds
+        return gang.gang.created <= bound and (since := waiting_since(gang)) is not None and since <= bound
+
+    def _is_below_share(self, gang: GangState) -> bool:
+        """Tell whether a gang's queue deserves more than it has: a flood of gangs that have waited too long takes no more."""
+        queue = self._session.queues[gang.gang.queue]
+        task = next((task for task in gang.tasks if task.status is Status.PENDING and not task.is_backfilled), None)
+        if task is None:
+            return False
+        key = (queue.name, self._session.class_of(task.task.shape))
+        if key not in self._below_share:
+            self._below_share[key] = self._session.queue_preemptive(queue, [task]).ok
+        return self._below_share[key]
 
     # --- holding -------------------------------------------------------------------------------------------------------
 
@@ -170,13 +199,15 @@ class Reservations:
 
     def _may_have_one(self, gang: GangState) -> bool:
         """Tell whether a gang may have a reserved start; one that is to have it when it has waited longer is asked again then."""
+        if not self._settings.for_starved_alone or gang.gang.key in self._session.snapshot.reserved:
+            return True
         since = waiting_since(gang)
-        if not self._settings.for_starved_alone or since is None:
-            return not self._settings.for_starved_alone
+        if since is None:
+            return False
         due = since + self._settings.starvation_seconds
         if self._session.now < due < inf:
             self._session.decisions.look_again(due)
-        return due <= self._session.now
+        return due <= self._session.now and self._is_below_share(gang)
 
     def _without_lower(self, gang: GangState) -> list[GangState]:
         """Take back the reserved starts of less important gangs, which have to be planned beside this one, and return these."""
