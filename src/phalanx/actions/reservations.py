@@ -202,7 +202,7 @@ class Reservations:
         if not self._settings.for_starved_alone or gang.gang.key in self._session.snapshot.reserved:
             return True
         since = waiting_since(gang)
-        if since is None:
+        if since is None or gang.tally.ready or gang.tally.pipelined:
             return False
         due = since + self._settings.starvation_seconds
         if self._session.now < due < inf:
