@@ -25,8 +25,7 @@ from phalanx.scheduling.eviction import Evictor
 from phalanx.scheduling.loop import SessionLoop
 from phalanx.scheduling.pod_conditions import PodConditions
 from phalanx.scheduling.status_writer import StatusWriter
-from phalanx.session.decision import Decisions, Eviction
-from phalanx.state.snapshot import Snapshot
+from phalanx.session.decision import Eviction
 from phalanx.state.verdict import YES
 from tests.storm.mutants import planted
 
@@ -209,18 +208,6 @@ def _noted_too_early(patch: pytest.MonkeyPatch) -> None:
 def _condition_noted_too_early(patch: pytest.MonkeyPatch) -> None:
     """A condition of a pod that was refused counts as written."""
     patch.setattr(PodConditions, "answered", lambda self, uid, problem: False)
-
-
-@planted("pauses end with a bind", breaks="no back-off", needs=("forbidden",), is_rare=True)
-def _pauses_end(patch: pytest.MonkeyPatch) -> None:
-    """That the condition of a pod was refused is forgotten while the pod is bound, or its gang left out."""
-    kept = PodConditions._keep
-
-    def keep(self: PodConditions, waiting: set[str], snapshot: Snapshot, decisions: Decisions) -> None:
-        kept(self, waiting, snapshot, decisions)
-        self._refusals.keep(self._said.keys() | waiting)
-
-    patch.setattr(PodConditions, "_keep", keep)
 
 
 @planted("refused evictions are sent in every session", breaks="no back-off", needs=("eviction",), is_rare=True)
