@@ -7,7 +7,7 @@ takes the flat path below; the others search network domains (`allocate_domains.
 
 from collections.abc import Mapping
 from functools import cmp_to_key
-from itertools import count
+from itertools import chain, count
 
 from phalanx.actions.allocate_domains import DomainSearch
 from phalanx.actions.allocate_labels import LabelSearch
@@ -174,7 +174,7 @@ class _GangAllocator:
         """Try gangs that had a reserved start before all that are not more important, be it their queue's turn or not."""
         if self._reservations is None:
             return
-        for entry in self._reservations.before_all([entry for gangs in gangs_by_queue.values() for entry in gangs]):
+        for entry in self._reservations.before_all(chain.from_iterable(gangs_by_queue.values())):
             gang, queue = entry.gang, self._queue_of(entry.gang)
             line = gangs_by_queue[queue.name]
             if not self._session.queue_overused(queue).ok:

@@ -99,8 +99,7 @@ class Reservations:
 
     def _is_below_share(self, gang: GangState) -> bool:
         """Tell whether a gang's queue deserves more than it has: a flood of gangs that have waited too long takes no more."""
-        queue = self._session.queues[gang.gang.queue]
-        task = next((task for task in gang.tasks if task.status is Status.PENDING and not task.is_backfilled), None)
+        queue, task = self._session.queues[gang.gang.queue], _first_waiting(gang)
         if task is None:
             return False
         key = (queue.name, self._session.class_of(task.task.shape))
@@ -290,7 +289,7 @@ class Reservations:
 
     def _note_held_back(self, gang: GangState) -> None:
         """Tell a gang that it would have room if none were kept for others."""
-        task = next((task for task in gang.tasks if task.status is Status.PENDING and not task.is_backfilled), None)
+        task = _first_waiting(gang)
         if task is None or gang.tally.pipelined or not self._session.policy.says_why:
             return
         needed = max(gang.gang.min_member - gang.tally.ready, 1)
@@ -315,6 +314,10 @@ class Reservations:
             here = int(node_view.room(is_now=False).sum())
             self._known_places[key] = here, here + int((copies(room + held, request) - copies(room, request)).sum())
         return self._known_places[key]
+
+
+def _first_waiting(gang: GangState) -> TaskState | None:
+    return next((task for task in gang.tasks if task.status is Status.PENDING and not task.is_backfilled), None)
 
 
 def waiting_since(gang: GangState) -> float | None:

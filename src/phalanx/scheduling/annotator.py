@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from phalanx.controllers.controller import Patch
 from phalanx.errors import ClusterError, Missing, Unreachable
-from phalanx.model.kinds import Document, Kind, kind_of
+from phalanx.model.kinds import Document, Kind, kind_of, object_key
 from phalanx.scheduling.cache import SchedulerCache
 from phalanx.scheduling.object_notes import Texts
 from phalanx.scheduling.port import ClusterPort, Effort
@@ -23,6 +23,7 @@ class Owed(NamedTuple):
     """What is to be written on an object that the server has not taken yet."""
 
     uid: str
+    key: str
     texts: dict[str, str | None]
 
 
@@ -33,8 +34,7 @@ class Annotator:
         """Begin with nothing to write."""
         self._port, self._cache = port, cache
         self._owed: dict[Spot, Owed] = {}
-        self._busy = set[Spot]()
-        """Objects of which a request is under way, or rests: there is one at a time."""
+        """Of each object in it one request is under way, or rests."""
         self._refusals = Refusals()
 
     def write(self, document: Document, texts: Texts) -> None:
@@ -43,10 +43,9 @@ class Annotator:
         spot, uid = (kind_of(document), meta.get("namespace", ""), meta["name"]), meta.get("uid", "")
         before = self._owed.get(spot)
         kept = before.texts if before is not None and before.uid == uid else {}
-        self._owed[spot] = Owed(uid, {**kept, **texts})
+        self._owed[spot] = Owed(uid, object_key(document), {**kept, **texts})
         self._cache.note(document, self._owed[spot].texts)
-        if spot not in self._busy:
-            self._busy.add(spot)
+        if before is None:
             self._send(spot)
 
     def _send(self, spot: Spot) -> None:
@@ -74,7 +73,6 @@ class Annotator:
             self._send(spot)
 
     def _settle(self, spot: Spot) -> None:
-        del self._owed[spot]
-        self._busy.discard(spot)
+        owed = self._owed.pop(spot)
         self._refusals.clear(str(spot))
-        self._cache.settle(spot[0], f"{spot[1] or 'default'}/{spot[2]}", self._port.view.find(*spot))
+        self._cache.settle(spot[0], owed.key, self._port.view.find(*spot))

@@ -360,9 +360,9 @@ class SessionLoop(SessionListeners):
 
     def _stamp(self, decisions: Decisions) -> None:
         """Let groups remember what sessions build on."""
-        for gang in (outcome.state.gang for outcome in decisions.outcomes if decisions.stamps):
-            texts, group = decisions.stamps.get(gang.key), group_of(self._port.view, gang)
-            if texts and group is not None:
+        for gang in (outcome.state.gang for outcome in decisions.outcomes):
+            texts = decisions.stamps.get(gang.key)
+            if texts and (group := group_of(self._port.view, gang)) is not None:
                 self._annotator.write(group, texts)
 
     def _plan_write(self, due: float | None, now: float) -> None:

@@ -78,9 +78,9 @@ class Conduct(Witness):
         self._doomed: set[str] = set()
         self._rounds: list[tuple[float, str, str]] = []
         self._refusals: dict[str, list[float]] = defaultdict(list)
-        self._refused_last: dict[str, str] = {}
-        """Whose binds of a gang were refused last, by the uid of what remembers it."""
         """When gangs were refused, by the uid of their group; pods that start alone, each by its own."""
+        self._refused_last: dict[str, str] = {}
+        """Whose binds of them were refused last, by the same uid."""
         self._terms: Counter[str] = Counter()
         """How often each process began to lead."""
         self._term_of: dict[tuple[str, str], int] = {}
