@@ -12,6 +12,7 @@ from phalanx.live.clock import LoopClock
 from phalanx.live.held_events import HeldEvents
 from phalanx.live.outbox import Job, Outbox, Rank
 from phalanx.model.kinds import EVENT, POD, Document, Kind, kind_of
+from phalanx.model.merging import merged
 from phalanx.scheduling.binding import OTHER_UID
 from phalanx.scheduling.events import EventRecorder
 from phalanx.scheduling.port import Done, Effort, SingleWrite
@@ -57,6 +58,8 @@ class ApiPort:
         self._waiting: dict[tuple[Spot, bool], _WaitingPatch] = {}
         self.doubted: Callable[[Kind, str, str, str], None] = lambda kind, namespace, name, uid: None
         """Called with an object that is not there, as the server says."""
+        self.misplaced: Callable[[], None] = lambda: None
+        """Called when a kind has a status subresource that it did not have before, or has none any more."""
 
     @property
     def view(self) -> View:
@@ -129,6 +132,7 @@ class ApiPort:
             return
         with suppress(Missing):
             await self._client.get(*spot)
+            self.misplaced()
             part = "its status" if write.is_status else "it"
             raise ClusterError(
                 f"{write.kind.resource} {write.namespace}/{write.name}: {part} cannot be patched, although it is there"
@@ -166,9 +170,24 @@ class ApiPort:
 
     async def _patch(self, write: Patch) -> None:
         kind, form = write.kind, patches.STRATEGIC if write.is_by_type else patches.MERGE
+        before = _status_of(self._mirror.find(*_spot_of_patch(write)))
         answer = await self._client.patch(*_spot_of_patch(write), write.patch, form=form, is_status=write.is_status)
         if answer.get("kind") == kind.kind:
             self._enter(kind, dict(answer))
+            self._check_status(write, before, _status_of(answer))
+
+    def _check_status(self, write: Patch, before: Document, after: Document) -> None:
+        """Raise if a status that was written with its object was left out: the kind has a status subresource by now.
+
+        The server answers such a patch as if all was well. A part that its schema does not know is left out too, not all of them.
+        """
+        if not write.is_status or self._client.served.get(write.kind, write.kind).has_status:
+            return
+        changes = [{name: value} for name, value in _status_of(write.patch).items() if merged(before, {name: value}) != before]
+        if changes and not any(merged(after, change) == after for change in changes):
+            self.misplaced()
+            where = f"{write.kind.resource} {write.namespace}/{write.name}"
+            raise ClusterError(f"{where}: its status was left out: its kind has a status subresource by now")
 
     async def _delete(self, write: Delete) -> None:
         with suppress(Missing):
@@ -188,6 +207,10 @@ class ApiPort:
                 self.doubted(POD, write.namespace, write.name, write.uid)
             if isinstance(refusal, Missing) or not is_bound_to(refusal, write.node):
                 raise
+
+
+def _status_of(document: Document | None) -> Document:
+    return (document or {}).get("status") or {}
 
 
 def joined(first: Mapping[str, Any], then: Mapping[str, Any], *, is_by_type: bool = False) -> dict[str, Any]:

@@ -91,6 +91,7 @@ class Live:
     def _connect(self) -> None:
         self.client.heard = self.clock.hear
         self.port.doubted = self.watching.doubt
+        self.port.misplaced = self.watching.look_for_kinds
         self.watching.on_set_back = self._was_set_back.set
         self.watching.on_outage = self.loop.doubt_writes
         self.loop.may_decide = lambda: self.is_leader

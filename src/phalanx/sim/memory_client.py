@@ -143,10 +143,11 @@ class MemoryClient:
     async def patch(
         self, kind: Kind, namespace: str, name: str, patch: Any, *, form: str = patches.MERGE, is_status: bool = False
     ) -> Document:
-        """Change parts of an object, or of its status."""
+        """Change parts of an object, or of its status; a kind without a status subresource has the status written with the rest."""
+        has_place = is_status and self.served.get(kind, kind).has_status
         found: Document = await self._ask(
             "patch", f"{kind.resource} {name}",
-            lambda: self.store.patch(kind, namespace, name, patch, form=form, is_status=is_status), is_write=True,
+            lambda: self.store.patch(kind, namespace, name, patch, form=form, is_status=has_place), is_write=True,
         )  # fmt: skip
         return found
 

@@ -67,6 +67,8 @@ class MemoryStore:
         """Called with the first listener's failure over a change, after all have heard of it."""
         self.binding: list[Callable[[Document, str], None]] = []
         """Called before a pod is bound to a node; a listener refuses the binding by raising."""
+        self.without_status: set[Kind] = set()
+        """Kinds whose definition has no status subresource: their status is written with the object."""
         self.numbers = 0
         """How many uids were given out; the next one follows from it."""
         self.history = History()
@@ -245,7 +247,9 @@ class MemoryStore:
             refuse_values(kind, new)
         if not is_status and admission.has_rules(kind, is_new=False):
             new = admission.admitted_change(kind, old, new, self._namespace_of(kind, old))
-        if not kind.has_status:
+        if is_status and kind in self.without_status:
+            raise Missing("the server could not find the requested resource")
+        if not kind.has_status or kind in self.without_status:
             return self._write(kind, old, new)
         own, other = (new, old) if is_status else (old, new)
         kept = {key: value for key, value in other.items() if key != "status"}

@@ -13,7 +13,16 @@ from phalanx.model.kinds import POD, kind_at
 from phalanx.testing.storm.plan import GROUPS, STORM_SECONDS, Incident
 from phalanx.testing.storm.replica import LEASE_SECONDS, Replica
 from phalanx.testing.storm.wire import LATEST_SECONDS, Fault, Window
-from phalanx.testing.storm.workloads import BARE, COSCHEDULING, NAMESPACE, VOLCANO, Order, Workload
+from phalanx.testing.storm.workloads import (
+    BARE,
+    COSCHEDULING,
+    COSCHEDULING_KIND,
+    NAMESPACE,
+    VOLCANO,
+    VOLCANO_GROUP,
+    Order,
+    Workload,
+)
 
 if TYPE_CHECKING:
     from phalanx.testing.storm.storm import Storm
@@ -21,6 +30,9 @@ if TYPE_CHECKING:
 QUEUE = kind_at("scheduling.volcano.sh", "queues")
 HALF, FOR_GOOD = 0.5, 1.0
 GROUPED = (VOLCANO, COSCHEDULING)
+GROUP_KINDS = (VOLCANO_GROUP, COSCHEDULING_KIND, QUEUE)
+"""Kinds whose definitions come with or without a status subresource."""
+OTHER_PROFILE, RENAMED = "volcano", "-renamed"
 UNSEEN = Order(name="", dialect=VOLCANO, size=2, gpus=2, priority="high", queue="default", seconds=20.0, at=0.0)
 """What is submitted while an heir sees no pods: it fits on one node, and comes before most others."""
 OF_DECISIONS = (Fault.EVICTION, Fault.LOST, Fault.TWICE, Fault.REPEATED)
@@ -239,6 +251,14 @@ def _delete_node(storm: "Storm", incident: Incident) -> End:
     return _end_of(storm, incident, name)
 
 
+def _rename_node(storm: "Storm", incident: Incident) -> End:
+    """Let a machine leave and come back under another name; some under both in the end."""
+    name = _node(storm, incident)
+    storm.nodes.delete(name)
+    storm.nodes.add(f"{name}{RENAMED}")
+    return _end_of(storm, incident, name)
+
+
 def _refuse_binds(storm: "Storm", incident: Incident) -> End:
     """Let a node refuse every pod; or let one pod of a gang be refused everywhere, while the others land."""
     refusing = storm.nodes.refusing
@@ -338,11 +358,20 @@ def _edit_queue(storm: "Storm", incident: Incident) -> End:
     return None
 
 
+def _lose_status(storm: "Storm", incident: Incident) -> End:
+    """Let a definition be exchanged for one without a status subresource, such as Volcano's own; some stay so."""
+    kind, without = GROUP_KINDS[incident.target % len(GROUP_KINDS)], storm.server.store.without_status
+    without.add(kind)
+    return None if incident.amount == FOR_GOOD else lambda: without.discard(kind)
+
+
 def _reload(storm: "Storm", incident: Incident) -> End:
-    for replica in storm.replicas:
-        if replica.live is not None:
-            replica.live.loop.profile = storm.profile_again()
-    return None
+    """Let the configuration be read again; for a while it may be another one."""
+    if incident.amount <= HALF:
+        storm.configure(storm.plan.profile)
+        return None
+    storm.configure(OTHER_PROFILE)
+    return lambda: storm.configure(storm.plan.profile)
 
 
 def _compact(storm: "Storm", incident: Incident) -> End:
@@ -362,6 +391,7 @@ ACTIONS: dict[str, Callable[["Storm", Incident], End]] = {
     "strand": _strand, "cut off": _cut_off, "deaf heir": _deaf_heir, "blind heir": _blind_heir,
     "look away": _look_away,
     "die": _die, "drain": _drain, "cordon": _cordon, "taint": _taint, "delete node": _delete_node, "refuse binds": _refuse_binds,
+    "rename node": _rename_node, "lose status": _lose_status,
     "scale": _scale, "suspend": _suspend, "fail": _fail, "delete pods": _delete_pods, "delete object": _delete_object,
     "remove": _remove, "evict by hand": _evict_by_hand, "priority": _priority, "hide group": _hide_group,
     "take lease": _take_lease, "edit queue": _edit_queue, "reload": _reload, "compact": _compact, "restore": _restore,

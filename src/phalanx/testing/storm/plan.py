@@ -15,12 +15,12 @@ QUEUES = ("default", "default", "wide", "capped")
 CAPPED_GPUS = 4
 GROUPS = ("scheduling.volcano.sh", "scheduling.x-k8s.io", "scheduling.run.ai")
 ON_REPLICAS = ("kill", "freeze", "stop", "clock", "crash at write", "strand", "cut off", "deaf heir", "blind heir", "look away")
-ON_NODES = ("die", "drain", "cordon", "taint", "delete node", "refuse binds")
+ON_NODES = ("die", "drain", "cordon", "taint", "delete node", "rename node", "refuse binds")
 ON_WORKLOADS = ("scale", "suspend", "fail", "delete pods", "delete object", "remove", "evict by hand", "priority")
-ON_CLUSTER = ("hide group", "take lease", "edit queue", "reload", "compact", "restore")
+ON_CLUSTER = ("hide group", "lose status", "take lease", "edit queue", "reload", "compact", "restore")
 
-RESTARTING, SLOW = 0.3, 0.2
-"""The shares of gangs whose owner makes them anew as a whole, and one pod after the other."""
+RESTARTING, SLOW, GATED = 0.3, 0.2, 0.15
+"""The shares of gangs whose owner makes them anew as a whole, and one pod after the other, and of those behind gates."""
 LATENCIES, LAGS = (0.002, 0.02, 0.2), (0.0, 0.05, 0.5)
 LASTING = {"refuse binds": 2.0}
 """Incidents that last so many times longer than others."""
@@ -88,7 +88,8 @@ def _order(chance: Random, number: int, nodes: int, seconds: float) -> Order:
 
 
 def _with_manners(chance: Random, order: Order) -> Order:
-    return replace(order, restarts_whole=chance.random() < RESTARTING, one_by_one=chance.random() < SLOW)
+    gated = round(chance.uniform(0.5, 15.0), 1) if chance.random() < GATED else 0.0
+    return replace(order, restarts_whole=chance.random() < RESTARTING, one_by_one=chance.random() < SLOW, gated=gated)
 
 
 def _late_order(chance: Random, number: int, nodes: int, seconds: float) -> Order:

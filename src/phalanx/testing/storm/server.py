@@ -18,8 +18,6 @@ class Server:
         self._documents = documents()
         self.hidden: set[str] = set()
         """Groups that are not served at the moment."""
-        self.without_status: set[Kind] = set()
-        """Kinds whose status is written with the object."""
         self.epoch = 0
         """How often the store was set back; no watch outlives that."""
         self._backups: list[MemoryStore] = []
@@ -36,10 +34,10 @@ class Server:
         found = self._documents[path]
         if path == "/apis":
             return {**found, "groups": [item for item in found["groups"] if item["name"] not in self.hidden]}
-        return self._without_status(found) if self.without_status and "resources" in found else found
+        return self._without_status(found) if self.store.without_status and "resources" in found else found
 
     def _without_status(self, found: Document) -> dict[str, Any]:
-        names = {f"{kind.plural}/status" for kind in self.without_status if found["groupVersion"].startswith(kind.group)}
+        names = {f"{kind.plural}/status" for kind in self.store.without_status if found["groupVersion"].startswith(kind.group)}
         return {**found, "resources": [item for item in found["resources"] if item["name"] not in names]}
 
     def checked(self, since: str) -> str:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from math import inf
 
 from phalanx.config.policies import policy_of_profile
+from phalanx.live.app import Live
 from phalanx.live.catalogue import connected
 from phalanx.model.kinds import Document
 from phalanx.model.resources import amount_of
 from phalanx.plugins.bindbackoff import shortest_wait
-from phalanx.session.cycle import Profile
 from phalanx.session.decision import Decisions
 from phalanx.sim.virtual_loop import START
 from phalanx.state.snapshot import Snapshot
@@ -70,7 +70,7 @@ class Storm:
     ) -> None:  # fmt: skip
         """Begin with nothing; everything is made on the loop."""
         self.plan, self._until, self._at_rest = plan, until, at_rest
-        self._policy = policy_of_profile(plan.profile)
+        self._policy = self._in_force = policy_of_profile(plan.profile)
         self.replicas: list[Replica] = []
         self.workloads: list[Workload] = []
         self._by_name: dict[str, Workload] = {}
@@ -130,6 +130,7 @@ class Storm:
         assert live is not None
         assert wire is not None
         wire.be_far(self.plan.latency, self.plan.lag)
+        self._read_configuration(live)
 
         def note(snapshot: Snapshot, decisions: Decisions) -> None:
             self.judge.decided(replica.name, decisions)
@@ -168,9 +169,15 @@ class Storm:
         self.workloads.append(workload)
         self._by_name[order.name] = workload
 
-    def profile_again(self) -> Profile:
-        """Return the configuration, read again."""
-        return connected(replace(self._policy))
+    def configure(self, profile: str) -> None:
+        """Let every process read its configuration again, as when the file has changed."""
+        self._in_force = policy_of_profile(profile)
+        for replica in self.replicas:
+            if replica.live is not None:
+                self._read_configuration(replica.live)
+
+    def _read_configuration(self, live: Live) -> None:
+        live.loop.profile = replace(live.loop.profile, policy=self._in_force)
 
     def set_back(self) -> None:
         """Let the store be what it was a while ago, as when etcd is restored from a backup."""

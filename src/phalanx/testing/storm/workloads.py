@@ -5,9 +5,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from phalanx.dialects.group_references import COSCHEDULING_GROUP, GROUP
+from phalanx.dialects.group_references import COSCHEDULING_GROUP, GROUP, KOORDINATOR_GANG
+from phalanx.dialects.koordinator import MIN_AVAILABLE
 from phalanx.errors import ClusterError
 from phalanx.model.kinds import POD, Document, Kind, kind_at
+from phalanx.model.moment import moment_of
 from phalanx.model.task_status import ENDED
 from phalanx.model.watch_event import DELETED, WatchEvent
 from phalanx.store.memory import MemoryStore
@@ -15,10 +17,17 @@ from phalanx.testing.storm.replica import SCHEDULER
 
 NAMESPACE = "default"
 VOLCANO, COSCHEDULING, JOB, BARE = "volcano", "coscheduling", "job", "bare"
-DIALECTS = (VOLCANO, COSCHEDULING, JOB, BARE)
+NATIVE, KOORDINATOR = "native", "koordinator"
+DIALECTS = (VOLCANO, VOLCANO, COSCHEDULING, COSCHEDULING, JOB, JOB, BARE, NATIVE, KOORDINATOR)
+"""Some are drawn more often than others."""
+OF_ONE_SIZE = (NATIVE, KOORDINATOR)
+"""Gangs whose minimum stays when their owner scales them: it cannot be changed, or pods say it."""
 VOLCANO_GROUP, COSCHEDULING_KIND = kind_at("scheduling.volcano.sh", "podgroups"), kind_at("scheduling.x-k8s.io", "podgroups")
-BATCH_JOB = kind_at("batch", "jobs")
-OBJECT_KINDS: dict[str, Kind] = {VOLCANO: VOLCANO_GROUP, COSCHEDULING: COSCHEDULING_KIND, JOB: BATCH_JOB}
+BATCH_JOB, NATIVE_GROUP = kind_at("batch", "jobs"), kind_at("scheduling.k8s.io", "podgroups")
+OBJECT_KINDS: dict[str, Kind] = {
+    VOLCANO: VOLCANO_GROUP, COSCHEDULING: COSCHEDULING_KIND, JOB: BATCH_JOB, NATIVE: NATIVE_GROUP,
+}  # fmt: skip
+GATE = "storm/hold"
 INDEX = "storm/index"
 AFTERWARDS_SECONDS = 5.0
 
@@ -41,6 +50,8 @@ class Order:
     """Its owner makes all of its pods anew when it loses one, as many operators do."""
     one_by_one: bool = False
     """Its owner makes the next pod a while after the one before, as those do that make a leader first and then its workers."""
+    gated: float = 0.0
+    """For so many seconds somebody holds each of its pods back by a scheduling gate, as quota controllers do."""
 
 
 class Pods:
@@ -118,6 +129,7 @@ class Workload:
                 return
             self._ensure_object()
             self._ensure_pods()
+            self._open_gates()
             self._work()
 
     def _end_when_due(self) -> None:
@@ -148,14 +160,18 @@ class Workload:
 
     def scale(self, size: int) -> None:
         """Want more or fewer, and need all of them."""
-        self.size = self.minimum = size
-        self.changed_at = self._clock()
+        self.size, self.changed_at = size, self._clock()
+        if self.order.dialect in OF_ONE_SIZE:
+            return
+        self.minimum = size
         if self._object() is not None and self.kind is not None:
             self._store.patch(self.kind, NAMESPACE, self.order.name, {"spec": self._spec()})
 
     def _spec(self) -> dict[str, Any]:
         if self.order.dialect == JOB:
             return {"parallelism": self.size}
+        if self.order.dialect == NATIVE:
+            return {"schedulingPolicy": {"gang": {"minCount": self.minimum}}}
         return {"minMember": self.minimum}
 
     def _ensure_object(self) -> None:
@@ -163,7 +179,7 @@ class Workload:
             return
         meta = {"namespace": NAMESPACE, "name": self.order.name}
         spec: dict[str, Any] = {**self._spec(), "priorityClassName": self.order.priority, "queue": self.order.queue}
-        if self.order.dialect == COSCHEDULING:
+        if self.order.dialect in (COSCHEDULING, NATIVE):
             spec = self._spec()
         if self.order.dialect == JOB:
             template = {"metadata": {"labels": {"app": self.order.name}}, "spec": {**self._pod_spec(), "restartPolicy": "Never"}}
@@ -201,18 +217,30 @@ class Workload:
             meta["annotations"][GROUP] = self.order.name
         if self.order.dialect == COSCHEDULING:
             meta["labels"][COSCHEDULING_GROUP] = self.order.name
+        if self.order.dialect == KOORDINATOR:
+            meta["annotations"] |= {KOORDINATOR_GANG: self.order.name, MIN_AVAILABLE: str(self.minimum)}
         found = self._object()
         if self.order.dialect == JOB and found is not None:
             reference = {"apiVersion": found["apiVersion"], "kind": "Job", "name": self.order.name, "uid": found["metadata"]["uid"]}
             meta["ownerReferences"] = [{**reference, "controller": True}]
-        self._store.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": self._pod_spec()})
+        spec = {**self._pod_spec(), **({"schedulingGates": [{"name": GATE}]} if self.order.gated else {})}
+        self._store.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
+
+    def _open_gates(self) -> None:
+        """Let pods pass that were held back for long enough."""
+        for pod in self.pods() if self.order.gated else ():
+            meta = pod["metadata"]
+            age = self._store.now - (moment_of(meta["creationTimestamp"]) or 0.0)
+            if pod["spec"].get("schedulingGates") and age >= self.order.gated:
+                self._store.patch(POD, NAMESPACE, meta["name"], {"spec": {"schedulingGates": None}})
 
     def _pod_spec(self) -> dict[str, Any]:
         asks = {"cpu": "1", "nvidia.com/gpu": str(self.order.gpus)}
         container = {"name": "main", "image": "train:1", "resources": {"requests": asks, "limits": asks}}
+        group = {"schedulingGroup": {"podGroupName": self.order.name}} if self.order.dialect == NATIVE else {}
         return {
             "schedulerName": SCHEDULER, "containers": [container], "priorityClassName": self.order.priority,
-            "terminationGracePeriodSeconds": 5,
+            "terminationGracePeriodSeconds": 5, **group,
         }  # fmt: skip
 
     def _work(self) -> None:
