@@ -1,6 +1,8 @@
 """Planted bugs of the mirror, its reflectors, and the discovery."""
 
+import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -140,3 +142,15 @@ def _writes_believed(patch: pytest.MonkeyPatch) -> None:
         self.watching.on_outage = lambda: None
 
     patch.setattr(Live, "_connect", believing)
+
+
+@planted("status subresource taken for granted", breaks=("untrue status", "not at rest"), needs=("lose status",))
+def _status_taken_for_granted(patch: pytest.MonkeyPatch) -> None:
+    """The status of a kind is written to its subresource, though its definition has none."""
+    adjust = Watching._adjust
+
+    def granted(self: Watching, found: discovery.Discovery, tasks: asyncio.TaskGroup) -> None:
+        adjust(self, found, tasks)
+        self._client.served = {own: replace(kind, has_status=own.has_status) for own, kind in self._client.served.items()}
+
+    patch.setattr(Watching, "_adjust", granted)

@@ -32,6 +32,12 @@ def findings() -> list[Finding]:
     return [Finding(entry["found"], entry["before"], msgspec.json.decode(entry["plan"], type=Plan)) for entry in entries]
 
 
+def kept(section: str) -> dict[str, Plan]:
+    """Return storms that were kept for other reasons, by what they show: `misjudged` and `recorded`."""
+    entries = tomllib.loads(FILE.read_text())[section]
+    return {entry["name"]: msgspec.json.decode(entry["plan"], type=Plan) for entry in entries}
+
+
 def entry(plan: Plan, found: str, before: str) -> str:
     """Return a storm as the file has it."""
     texts = {"found": found, "before": before}

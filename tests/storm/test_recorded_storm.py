@@ -12,11 +12,14 @@ from phalanx.recording.recorder import Recorded, Recorder
 from phalanx.testing.storm import replica
 from phalanx.testing.storm.plan import plan_of
 from phalanx.testing.storm.storm import play
+from tests.storm.seeds import kept
 from tests.support.recordings import assert_same, replayed
 
+PLANS = {**{f"seed {seed}": plan_of(seed) for seed in (1, 2, 5)}, **kept("recorded")}
 
-@pytest.mark.parametrize("seed", [1, 2, 5, 78, 80])
-def test_every_process_of_a_storm_decides_the_same_again(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+
+@pytest.mark.parametrize("name", PLANS)
+def test_every_process_of_a_storm_decides_the_same_again(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recorders: list[Recorder] = []
 
     def recorded_live(client: Any, setup: Any, **more: Any) -> Live:  # Any: passed on
@@ -29,9 +32,9 @@ def test_every_process_of_a_storm_decides_the_same_again(seed: int, tmp_path: Pa
         recorders.append(recorder)
         return live
 
-    plain = play(plan_of(seed))
+    plain = play(PLANS[name])
     monkeypatch.setattr(replica, "Live", recorded_live)
-    outcome = play(plan_of(seed))
+    outcome = play(PLANS[name])
     assert outcome.lines == plain.lines, "recording changes nothing"
     for recorder in recorders:
         recorder.close()

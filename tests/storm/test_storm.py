@@ -7,9 +7,9 @@ from phalanx.testing.storm.shrink import shrunk
 from phalanx.testing.storm.storm import Outcome, play
 from tests.storm.mutants import everything
 from tests.storm.planted import breaks, play_planted
-from tests.storm.seeds import Finding, findings
+from tests.storm.seeds import Finding, findings, kept
 
-KNOWN = {"gang minimum ignored": 2, "two leaders": 4, "sessions without the lease": 12, "watch event lost": 1}
+KNOWN = {"gang minimum ignored": 1, "two leaders": 2, "sessions without the lease": 7, "watch event lost": 1}
 """Planted bugs, each with a seed that finds it; `make planted` looks for all of them."""
 
 
@@ -20,16 +20,9 @@ def test_nothing_is_broken_in_a_storm(seed: int) -> None:
     assert outcome.sessions
 
 
-def test_what_a_drain_leaves_of_a_whole_gang_is_left_to_heal_though_binds_of_the_others_are_refused() -> None:
-    plan = plan_of(11921).only(frozenset({0, 3}))
-    assert [incident.name for incident in plan.incidents] == ["refuse binds", "drain"]
-    assert play(plan).violations == ()
-
-
-def test_a_gang_that_was_bound_and_lost_a_pod_may_be_refused_anew() -> None:
-    plan = plan_of(13580).only(frozenset({0, 1, 2, 4, 7, 8}))
-    assert "evict by hand" in {incident.name for incident in plan.incidents}
-    assert play(plan).violations == ()
+@pytest.mark.parametrize("name", kept("misjudged"))
+def test_what_is_right_is_not_taken_for_wrong(name: str) -> None:
+    assert play(kept("misjudged")[name]).violations == ()
 
 
 def test_the_same_seed_gives_the_same_storm() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -28,7 +29,7 @@ class Desk:
     """A port on an embedded cluster."""
 
     def __init__(self, server: Server, client: Client) -> None:
-        self.server, self.store = server, server.store
+        self.server, self.store, self.client = server, server.store, client
         self.complaints: list[str] = []
         self.mirror = Mirror(lambda: 0.0)
         self.outbox = Outbox(report=self.complaints.append)
@@ -340,3 +341,50 @@ def test_the_status_of_a_node_is_patched_as_a_whole() -> None:
         assert desk.store.get(NODE, "", "n0")["status"]["allocatable"]["cpu"] == "1"
 
     run(question)
+
+
+def _without_status(desk: Desk) -> Patch:
+    """Let the client know of no status subresource of queues, and return a patch of the status of one."""
+    made = desk.store.create({"apiVersion": QUEUE.api_version, "kind": "Queue", "metadata": {"name": "research"}, "spec": {}})
+    desk.mirror.put(QUEUE, {**made, "metadata": dict(made["metadata"])})
+    desk.client.served = {QUEUE: replace(QUEUE, has_status=False)}
+    return Patch(QUEUE, "", "research", {"status": {"state": "Open", "running": 0}}, is_status=True)
+
+
+def test_a_status_is_written_with_its_object_where_there_is_no_other_place() -> None:
+    async def question(desk: Desk) -> None:
+        write = _without_status(desk)
+        desk.store.without_status.add(QUEUE)
+        await desk.write(write)
+        assert desk.store.get(QUEUE, "", "research")["status"] == {"state": "Open", "running": 0}
+
+    run(question)
+
+
+def test_a_status_that_the_server_leaves_out_is_not_taken_for_written_and_kinds_are_looked_for() -> None:
+    async def question(desk: Desk) -> None:
+        write, looked = _without_status(desk), list[str]()
+        desk.port.misplaced = lambda: looked.append("kinds")
+        with pytest.raises(ClusterError, match="its status was left out: its kind has a status subresource by now"):
+            await desk.write(write)
+        assert looked == ["kinds"]
+
+    run(question)
+
+
+def test_a_part_of_a_status_that_the_schema_does_not_know_is_no_fault() -> None:
+    async def question(desk: Desk) -> None:
+        write = _without_status(desk)
+        desk.store.without_status.add(QUEUE)
+        port_of_schema = desk.store.change
+        desk.store.change = lambda kind, namespace, name, change, **more: port_of_schema(  # type: ignore[method-assign]  # prunes
+            kind, namespace, name, lambda old: _pruned(change(old)), **more
+        )
+        await desk.write(write)
+        assert desk.store.get(QUEUE, "", "research")["status"] == {"state": "Open"}
+
+    run(question)
+
+
+def _pruned(document: Document) -> Document:
+    return {**document, "status": {key: value for key, value in document.get("status", {}).items() if key != "running"}}
