@@ -1,12 +1,12 @@
 """Planted bugs of the cache, binds, evictions, retries, and what is written about gangs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from phalanx.controllers.controller import Bind, Evict
+from phalanx.controllers.controller import Bind, Evict, Patch, RecordEvent
 from phalanx.dialects.status import GroupStatus
 from phalanx.errors import Busy, ClusterError, Conflict, Forbidden, Missing, ServerError
 from phalanx.explain.cause_key import cause_of_text
@@ -25,7 +25,7 @@ from phalanx.scheduling.eviction import Evictor
 from phalanx.scheduling.loop import SessionLoop
 from phalanx.scheduling.pod_conditions import PodConditions
 from phalanx.scheduling.status_writer import StatusWriter
-from phalanx.session.decision import Eviction
+from phalanx.session.decision import Eviction, Outcome
 from phalanx.state.verdict import YES
 from tests.storm.mutants import planted
 
@@ -243,3 +243,16 @@ def _quarantined_anew(patch: pytest.MonkeyPatch) -> None:
 def _left_out_taken_for_written(patch: pytest.MonkeyPatch) -> None:
     """A status that the server leaves out, because its kind has a status subresource again, is taken for written."""
     patch.setattr(ApiPort, "_check_status", _nothing)
+
+
+@planted("pods made anew have said it already", breaks="no reason", needs=("delete pods",), is_rare=True)
+def _made_anew_said_already(patch: pytest.MonkeyPatch) -> None:
+    """What pods of a gang without an object say of it is remembered by their names, which pods made anew have too."""
+    on_pods = StatusWriter._on_pods
+
+    def by_name(self: StatusWriter, outcome: Outcome, found: Condition | None) -> Iterator[Patch | RecordEvent]:
+        for task in (state.task for state in outcome.state.tasks if state.task.key in self._said):
+            self._said[task.key] = (task.uid, self._said[task.key][1])
+        yield from on_pods(self, outcome, found)
+
+    patch.setattr(StatusWriter, "_on_pods", by_name)

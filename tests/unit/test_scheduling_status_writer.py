@@ -113,7 +113,7 @@ def test_gangs_whose_writes_are_all_refused_are_forgotten_when_they_are_gone() -
 
 def test_pods_that_said_their_gang_is_quarantined_are_forgotten_when_they_are_gone() -> None:
     scene = Scene()
-    scene.writer._said = {f"default/gone-{number}": TAKES_PART for number in range(2 * MOST_GONE)}
+    scene.writer._said = {f"default/gone-{number}": (str(number), TAKES_PART) for number in range(2 * MOST_GONE)}
     scene.writes()
     assert scene.writer._said == {}
 

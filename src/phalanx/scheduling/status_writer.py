@@ -83,8 +83,8 @@ class StatusWriter:
         """Whose status an object holds, and what was last written there."""
         self._notes: dict[Spot, dict[str, str | None]] = {}
         """The annotations that stand for a part of a status, by object, as they were last written."""
-        self._said: dict[str, Condition] = {}
-        """What pods of gangs without an object say of it, by key."""
+        self._said: dict[str, tuple[str, Condition]] = {}
+        """What pods of gangs without an object say of it, by key: the uid of the pod, which may be made anew, and the condition."""
         self._noted: dict[GangKey, set[str]] = {}
         """What was said to have no effect."""
         self._most = MOST_GONE
@@ -234,10 +234,11 @@ class StatusWriter:
         """Let the pods that make a gang say that it is quarantined, or not any more."""
         now = found or TAKES_PART
         for task in (state.task for state in outcome.state.tasks if state.task.status is Status.PENDING):
-            before = self._said.get(task.key, TAKES_PART)
+            uid, said = self._said.get(task.key, ("", TAKES_PART))
+            before = said if uid == task.uid else TAKES_PART
             if before == now or not self._pod_refusals.is_due(task.key, outcome.now):
                 continue
-            self._said[task.key] = now
+            self._said[task.key] = (task.uid, now)
             pod = self._view.find(POD, *split_key(task.key))
             if pod is not None and _said(pod) != now.message:
                 condition = _condition(pod, now.message, outcome.now)

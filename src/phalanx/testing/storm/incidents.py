@@ -7,6 +7,7 @@ from contextvars import Context
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from phalanx.config.policies import policy_of_profile, policy_of_text
 from phalanx.errors import ClusterError
 from phalanx.live.election import LEASE
 from phalanx.model.kinds import POD, kind_at
@@ -32,7 +33,14 @@ HALF, FOR_GOOD = 0.5, 1.0
 GROUPED = (VOLCANO, COSCHEDULING)
 GROUP_KINDS = (VOLCANO_GROUP, COSCHEDULING_KIND, QUEUE)
 """Kinds whose definitions come with or without a status subresource."""
-OTHER_PROFILE, RENAMED = "volcano", "-renamed"
+RENAMED = "-renamed"
+OTHER_CONFIGURATION = b"""
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}, {name: bindbackoff}]
+- plugins: [{name: overcommit}, {name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
+"""
+"""Gangs are admitted, and nobody is evicted, not even by those who heal and relieve."""
 UNSEEN = Order(name="", dialect=VOLCANO, size=2, gpus=2, priority="high", queue="default", seconds=20.0, at=0.0)
 """What is submitted while an heir sees no pods: it fits on one node, and comes before most others."""
 OF_DECISIONS = (Fault.EVICTION, Fault.LOST, Fault.TWICE, Fault.REPEATED)
@@ -368,10 +376,10 @@ def _lose_status(storm: "Storm", incident: Incident) -> End:
 def _reload(storm: "Storm", incident: Incident) -> End:
     """Let the configuration be read again; for a while it may be another one."""
     if incident.amount <= HALF:
-        storm.configure(storm.plan.profile)
+        storm.configure(policy_of_profile(storm.plan.profile))
         return None
-    storm.configure(OTHER_PROFILE)
-    return lambda: storm.configure(storm.plan.profile)
+    storm.configure(policy_of_text(OTHER_CONFIGURATION, "storm.yaml"))
+    return lambda: storm.configure(policy_of_profile(storm.plan.profile))
 
 
 def _compact(storm: "Storm", incident: Incident) -> End:

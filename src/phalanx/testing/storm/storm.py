@@ -13,6 +13,7 @@ from phalanx.model.kinds import Document
 from phalanx.model.resources import amount_of
 from phalanx.plugins.bindbackoff import shortest_wait
 from phalanx.session.decision import Decisions
+from phalanx.session.policy import Policy
 from phalanx.sim.virtual_loop import START
 from phalanx.state.snapshot import Snapshot
 from phalanx.testing.storm import incidents
@@ -169,9 +170,9 @@ class Storm:
         self.workloads.append(workload)
         self._by_name[order.name] = workload
 
-    def configure(self, profile: str) -> None:
+    def configure(self, policy: Policy) -> None:
         """Let every process read its configuration again, as when the file has changed."""
-        self._in_force = policy_of_profile(profile)
+        self._in_force = policy
         for replica in self.replicas:
             if replica.live is not None:
                 self._read_configuration(replica.live)
