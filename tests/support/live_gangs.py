@@ -40,6 +40,8 @@ class Ranks:
     labels: Mapping[str, str] = field(default_factory=dict)
     """Of the pods."""
     owner: Owner = "nobody"
+    tolerated: str = ""
+    """The key of a taint that the pods tolerate."""
 
     def group(self) -> Document:
         """Return the group."""
@@ -75,6 +77,7 @@ class Ranks:
         spec = {
             "schedulerName": self.scheduler, "containers": [main], "nodeSelector": dict(self.node_labels),
             **({"priorityClassName": self.priority_class} if self.priority_class else {}),
+            **({"tolerations": [{"key": self.tolerated, "operator": "Exists"}]} if self.tolerated else {}),
         }  # fmt: skip
         return {"metadata": meta, "spec": spec}
 
