@@ -89,6 +89,9 @@ NOT_RUN = {
     "phalanx schedule -f cluster.yaml --step": "needs a recording with a difference",
     "phalanx run --record /var/lib/phalanx/recording": "needs a cluster",
     "phalanx record recording --context my-cluster --for 24h": "needs a cluster",
+    "phalanx describe research/whisper --context my-cluster": "needs a cluster",
+    "kubectl annotate nodes --all phalanx.dev/kept-for- phalanx.dev/kept-by- "
+    "cluster-autoscaler.kubernetes.io/scale-down-disabled- karpenter.sh/do-not-disrupt-": "needs a cluster",
     "phalanx run --shadow --context my-cluster": "needs a cluster",
     "helm install shadow deploy/chart --namespace phalanx-system --create-namespace --set shadow.enabled=true": "needs a cluster",
     "phalanx shadow report phalanx-shadow": "needs a recording of a cluster",

@@ -1,5 +1,6 @@
 """The chart, as Helm renders it: the same objects as `phalanx manifests`, and values that are checked."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,14 @@ def test_without_ssh_nobody_may_make_secrets() -> None:
 
     assert allows(rendered(CHART))
     assert not allows(rendered(CHART, *values("controllers.volcanoJob.ssh=false")))
+
+
+def test_nodes_are_kept_from_autoscalers_where_that_is_asked_for() -> None:
+    settings = replace(SETTINGS, keeps_nodes=True)
+    found = keyed(rendered(CHART, *values("autoscaler.keepNominatedNodes=true")))
+    expected = keyed([*role_documents(settings), *install_documents(settings)])
+    for place in (place for place in expected if place[0] in ("ClusterRole", "Deployment")):
+        assert found[place] == expected[place]
 
 
 SAFE = ("http.tls.secretName=cert", "http.authentication=token", "serviceMonitor.enabled=true")

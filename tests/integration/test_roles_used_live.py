@@ -10,13 +10,13 @@ import pytest
 
 from phalanx.dev.plane import ControlPlane
 from phalanx.manifests.gpu_reservations import reservation_rules
-from phalanx.manifests.roles import namespace_rules, reader_rules, review_rules, scheduler_rules, ssh_rules
+from phalanx.manifests.roles import kept_node_rules, namespace_rules, reader_rules, review_rules, scheduler_rules, ssh_rules
 from tests.support.api_requests import Access, RequestLog, Rule, allows, granted
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 RUN, READER, RESERVATION = "phalanx-system/phalanx", "/guest", "kai-resource-reservation/gpu-reservation"
 RULES: dict[str, Callable[[], list[Rule]]] = {
-    RUN: lambda: [*scheduler_rules(), *ssh_rules(), *review_rules(), *namespace_rules()],
+    RUN: lambda: [*scheduler_rules(), *ssh_rules(), *kept_node_rules(), *review_rules(), *namespace_rules()],
     READER: lambda: [*reader_rules()],
     RESERVATION: lambda: [*reservation_rules()],
 }  # fmt: skip

@@ -110,7 +110,7 @@ def test_a_gang_runs_another_waits_and_is_told_why(site: Site) -> None:
     assert re.search(r"^resnet +volcano +default +Waits +3 +0 +0 .* 0 of 3 tasks fit; 3 more places", table, re.MULTILINE)
 
     described = site.run("describe", "gang", "resnet", "-n", "research").stdout
-    assert "Why:        0 of 3 tasks fit; 3 more places for 1 nvidia.com/gpu" in described
+    assert "Why:         0 of 3 tasks fit; 3 more places for 1 nvidia.com/gpu" in described
     assert re.search(r"Unschedulable +True +NotEnoughResources", described)
     assert re.search(r"Warning +FailedScheduling +podgroup/resnet", described)
     assert re.search(r"Shares:\n +RESOURCE +DESERVED +ALLOCATED", site.run("describe", "queue", "default").stdout)

@@ -275,9 +275,7 @@ def writes_status(dialect: str) -> bool:
 def pods_say_it(dialect: str) -> bool:
     """The pods say that the gang is set aside."""
     world, _ = _short_of_pods(dialect)
-    return any(
-        item["reason"] == "Unschedulable" for pod in world.store.items(POD) for item in pod["status"].get("conditions") or ()
-    )
+    return any(item["reason"] == "Undetermined" for pod in world.store.items(POD) for item in pod["status"].get("conditions") or ())
 
 
 def writes_events(dialect: str) -> bool:

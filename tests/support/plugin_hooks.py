@@ -121,6 +121,11 @@ TOLERATED_GAP: tuple[type[hooks.ToleratedGap], ...] = (CoschedulingPlugin,)
 QUEUE_OVERUSED: tuple[type[hooks.QueueOverused], ...] = (ProportionPlugin, ExtenderPlugin)
 TASKS_UNTIL_OVERUSED: tuple[type[hooks.TasksUntilOverused], ...] = (ProportionPlugin,)
 QUEUE_ROOM: tuple[type[hooks.QueueRoom], ...] = (ProportionPlugin, CapacityPlugin)
+QUEUE_LIMITS: tuple[type[hooks.QueueLimits], ...] = (
+    ProportionPlugin,
+    CapacityPlugin,
+    kai_proportion.KaiProportionPlugin,
+)
 QUEUE_PREEMPTIVE: tuple[type[hooks.QueuePreemptive], ...] = (ProportionPlugin, CapacityPlugin)
 QUEUE_SURPLUS: tuple[type[hooks.QueueSurplus], ...] = (CapacityPlugin,)
 PREFILTER: tuple[type[hooks.Prefilter], ...] = (PredicatesPlugin, kai_nodetypes.NodeTypesPlugin)

@@ -122,7 +122,7 @@ def test_the_headline_is_the_sentence_of_schedule() -> None:
 def test_json_and_yaml_hold_the_same_tree() -> None:
     answer = json.loads(run("big", NODE, WAITS, more=("-o", "json")).stdout)
     assert yaml.safe_load(run("big", NODE, WAITS, more=("-o", "yaml")).stdout) == answer
-    assert list(answer) == ["gang", "queue", "status", "reason", "why", "stages", "wouldStart"]
+    assert list(answer) == ["gang", "queue", "status", "reason", "why", "moreNodesHelp", "stages", "wouldStart"]
     assert {result["stage"]: result["ok"] for result in answer["stages"]}["valid"] is True
 
 

@@ -33,7 +33,7 @@ def test_a_pod_that_says_it_already_is_left_alone() -> None:
 
 
 def test_a_pod_that_was_told_something_else_is_left_alone() -> None:
-    set_aside = {**IS_GATED, "reason": "Unschedulable", "message": "queue 'nowhere' does not exist"}
+    set_aside = {**IS_GATED, "reason": "Undetermined", "message": "queue 'nowhere' does not exist"}
     assert told(GatedConditions(store(set_aside)), TEXT, 100.0) == []
 
 

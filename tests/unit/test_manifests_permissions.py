@@ -35,9 +35,10 @@ from phalanx.dialects.cluster import kinds_read
 from phalanx.live.watching import UNWATCHED
 from phalanx.manifests.definitions import DEFINITIONS
 from phalanx.manifests.install_settings import InstallSettings
-from phalanx.manifests.permissions import FOLLOW, NODE_METRICS, READ, SESSIONS, SSH, TABLE, Permission, kinds_listed, permissions
+from phalanx.manifests.permissions import FOLLOW, NODE_METRICS, READ, SESSIONS, TABLE, Permission, kinds_listed, permissions
 from phalanx.manifests.roles import (
     edit_rules,
+    kept_node_rules,
     lease_rules,
     namespace_rules,
     reader_documents,
@@ -212,13 +213,17 @@ def granted(rules: Iterable[dict[str, Any]]) -> list[Done]:
 
 def test_rules_allow_what_the_table_holds_once_and_nothing_else() -> None:
     found = granted(rules_of(permissions()))
-    assert set(found) == pairs(access for row in TABLE.values() for access in row if access.option != SSH)
+    assert set(found) == pairs(access for row in TABLE.values() for access in row if not access.option)
     assert len(found) == len(set(found))
 
 
 @pytest.mark.parametrize(
-    "made", [scheduler_rules, ssh_rules, review_rules, namespace_rules, reader_rules, shadow_rules, view_rules, edit_rules]
-)
+    "made",
+    [
+        scheduler_rules, ssh_rules, kept_node_rules, review_rules, namespace_rules, reader_rules, shadow_rules, view_rules,
+        edit_rules,
+    ],
+)  # fmt: skip
 def test_no_rule_has_a_wildcard_or_lets_anybody_get_more(made: Callable[[], list[dict[str, Any]]]) -> None:
     words = {word for rule in made() for part in ("apiGroups", "resources", "verbs") for word in rule[part]}
     assert not {word for word in words if "*" in word}
@@ -229,6 +234,14 @@ def test_secrets_are_made_and_never_listed_and_can_be_left_out() -> None:
     assert set(granted(ssh_rules())) == {("get", "/secrets"), ("create", "/secrets")}
     without = role_documents(InstallSettings(config="", has_ssh=False))
     assert not any(resource.endswith("/secrets") for role in without for _, resource in granted(role.get("rules", ())))
+
+
+def test_nodes_are_patched_only_where_that_was_asked_for() -> None:
+    assert set(granted(kept_node_rules())) == {("get", "/nodes"), ("patch", "/nodes")}
+    for keeps_nodes in (False, True):
+        documents = role_documents(InstallSettings(config="", keeps_nodes=keeps_nodes))
+        found = {verb for role in documents for verb, resource in granted(role.get("rules", ())) if resource == "/nodes"}
+        assert found == ({"get", "list", "watch", "patch"} if keeps_nodes else {"list", "watch"})
 
 
 def test_what_a_race_makes_necessary_is_read_one_by_one_and_nothing_else() -> None:

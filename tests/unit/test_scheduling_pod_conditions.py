@@ -1,5 +1,6 @@
 """The condition PodScheduled of pods that wait: what is written, and when it is not worth it."""
 
+from dataclasses import replace
 from typing import Any
 
 from phalanx.config.builtin import CATALOGUE
@@ -11,6 +12,7 @@ from phalanx.scheduling.pod_conditions import BETWEEN_CAUSES_SECONDS, BETWEEN_CO
 from phalanx.session.cycle import run_cycle
 from phalanx.store.kube.mirror import Mirror
 from phalanx.testing import build
+from tests.support import kai_objects as kai
 from tests.support import same_gang as speech
 
 POLICY = build.policy([["gang"], ["predicates"]], "allocate")
@@ -93,10 +95,21 @@ def test_another_cause_with_the_same_reason_is_told_after_a_short_while() -> Non
 def test_another_reason_is_told_at_once() -> None:
     scene = Scene()
     before = {name: condition["reason"] for name, condition in scene.writes()}
-    scene.put(build.node("n1", cpu=1))
+    assert before == dict.fromkeys(("train-0", "train-1", "train-2"), "Unschedulable")
+    scene.put(build.pod_group("train", min_member=4))  # it lacks a pod now, which no node would bring
     changed = {name: condition["reason"] for name, condition in scene.writes(seconds=1.0)}
-    assert changed
-    assert all(before.get(name) != reason for name, reason in changed.items())
+    assert changed == dict.fromkeys(before, "Undetermined")
+
+
+def test_a_gang_that_a_session_leaves_out_says_what_it_said() -> None:
+    scene = Scene()
+    scene.writes()
+    scene.put(build.pod_group("other"), build.pod("other-0", group="other", cpu=9))
+    snapshot = scene.cluster.snapshot(NOW + 1)
+    partial = replace(snapshot, active=tuple(key for key in snapshot.active if key != "default/train"))
+    written = [write.name for _, write in scene.conditions.writes(partial, run_cycle(partial, POLICY, CATALOGUE))]
+    assert written == ["other-0"]
+    assert scene.writes(seconds=2.0) == []
 
 
 def test_what_a_pod_bears_already_is_not_written_again() -> None:
@@ -204,3 +217,16 @@ def test_pods_of_a_gang_that_is_set_aside_are_left_to_those_who_say_what_to_mend
     assert scene.writes() == []
     scene.put(others[-1])
     assert sorted(scene.names()) == ["train-0", "train-1", "train-2"]
+
+
+def test_pods_of_a_job_of_kai_that_says_so_are_not_marked() -> None:
+    written = dict[bool, int]()
+    for marks in (True, False):
+        group, *pods = kai.gang("train", tasks=5, gpus=1)
+        group["spec"]["markUnschedulable"] = marks
+        cluster, mirror = kai.cluster(gpus=4).submit(kai.queue("a"), group, *pods), Mirror(lambda: NOW)
+        for pod in pods:
+            mirror.put(POD, {**pod, "metadata": {**pod["metadata"], "resourceVersion": "1"}})
+        snapshot = cluster.objects.snapshot(NOW)
+        written[marks] = len(list(PodConditions(mirror, raised).writes(snapshot, cluster.run_cycle(now=NOW).decisions)))
+    assert written == {True: 5, False: 0}

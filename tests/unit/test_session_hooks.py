@@ -37,6 +37,7 @@ TABLE = {
     "queue_overused": ("enabledOverused", "any refusal"),
     "tasks_until_overused": ("enabledOverused", "smallest"),
     "queue_room": ("enabledAllocatable", "smallest"),
+    "queue_limits": ("enabledAllocatable", "collected"),
     "queue_preemptive": ("enablePreemptive", "all agree"),
     "queue_surplus": (None, "smallest"),
     "prefilter": ("enablePredicate", "first refusal"),

@@ -1,6 +1,6 @@
 """What `phalanx describe` shows."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -13,6 +13,7 @@ from phalanx.cli.lookup import find, is_gang
 from phalanx.cli.yaml_text import yaml_text
 from phalanx.errors import Forbidden, Missing
 from phalanx.explain.recorded import event_order, event_time, pod_refusal
+from phalanx.model.conditions import IS_GATED, UNSCHEDULABLE
 from phalanx.model.kinds import EVENT, POD
 from phalanx.model.resources import readable, scale_of
 from phalanx.store.api_client import Listing
@@ -34,8 +35,9 @@ async def describe(client: Client, kind_name: str, namespace: str, name: str) ->
         name = gang["metadata"]["name"]
         kind = await group_kind(client, gang)
         group = None if kind is None else await client.get(kind, namespace, name.partition("@")[0])
-        _show_gang(gang, group, client.now)
-        await _show_members(client, gang)
+        pods = await _pods_of(client, gang)
+        _show_gang(gang, group, pods, client.now)
+        _show_members(gang, pods)
         _show_conditions(gang["conditions"] if group is None else (group.get("status") or {}).get("conditions") or ())
         about = {name, *(member["pod"] for member in gang["members"])}
         await _show_events(client, namespace, about)
@@ -47,7 +49,7 @@ async def describe(client: Client, kind_name: str, namespace: str, name: str) ->
     await _show_events(client, found["metadata"].get("namespace", ""), {name})
 
 
-def _show_gang(gang: Document, group: Document | None, now: float) -> None:
+def _show_gang(gang: Document, group: Document | None, pods: Mapping[str, Document], now: float) -> None:
     placed = f"{gang['placed']} of {len(gang['members'])}, {gang['running']} running; minimum {gang['minimum']}"
     _fields(
         ("Gang", gang["metadata"]["name"]),
@@ -61,6 +63,7 @@ def _show_gang(gang: Document, group: Document | None, now: float) -> None:
         ("Placed", placed),
         ("Reason", gang["reason"]),
         ("Why", gang["why"]),
+        ("More nodes", _more_nodes(pods.get(item["pod"], {}) for item in gang["members"])),
         ("For more", f"{_program()} explain {gang['metadata']['namespace']}/{gang['metadata']['name']}" if gang["why"] else ""),
     )
 
@@ -70,10 +73,22 @@ def _program() -> str:
     return str(click.get_current_context().find_root().info_name)
 
 
-async def _show_members(client: Client, gang: Document) -> None:
-    """Show the pods of a gang, each with what is written on it."""
+async def _pods_of(client: Client, gang: Document) -> dict[str, Document]:
+    """Return the pods in the namespace of a gang, by name."""
     listed = await client.list(POD, gang["metadata"]["namespace"]) if gang["members"] else Listing([], "")
-    pods = {pod["metadata"]["name"]: pod for pod in listed.items}
+    return {pod["metadata"]["name"]: pod for pod in listed.items}
+
+
+def _more_nodes(members: Iterable[Document]) -> str:
+    """Say whether nodes are what pods wait for, by the reason that autoscalers go by; empty if none says why it waits."""
+    reasons = {pod_refusal(pod)[0] for pod in members} - {"", IS_GATED["reason"]}
+    if not reasons:
+        return ""
+    return "would help" if UNSCHEDULABLE in reasons else "would not help"
+
+
+def _show_members(gang: Document, pods: Mapping[str, Document]) -> None:
+    """Show the pods of a gang, each with what is written on it."""
     rows = [(item["pod"], item["status"], item["node"], _trouble(pods.get(item["pod"], {}))) for item in gang["members"]]
     _section("Members", [("POD", "STATUS", "NODE", "REASON"), *rows])
 

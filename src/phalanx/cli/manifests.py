@@ -42,6 +42,10 @@ IMAGE = click.option("--image", metavar="IMAGE", help="Image of the scheduler; p
 PROFILE = click.option("--profile", metavar="NAME", help="Profile of the scheduler; phalanx by default.")
 NO_SSH = click.option("--no-ssh", is_flag=True, help="Grant no access to Secrets; Volcano Jobs with the plugin ssh cannot start.")
 
+KEEP_NODES = click.option(
+    "--keep-nominated-nodes", "keeps_nodes", is_flag=True, help="Keep nodes that gangs are nominated to from autoscalers."
+)
+
 
 def _command(name: str, short_help: str, *examples: str) -> Callable[[Callable[..., None]], click.Command]:
     epilog = "\n".join(["\b", "Examples:", *(f"  phalanx manifests {example}" for example in examples)])
@@ -79,6 +83,7 @@ def policies(form: str) -> None:
 @_command("rbac", "Print the service account and its roles.", "rbac | kubectl apply --server-side -f -", "rbac -n batch --no-ssh")
 @NAMESPACE
 @NO_SSH
+@KEEP_NODES
 @click.option("--shadow", is_flag=True, help="For 'phalanx run --shadow': a role that may only list and watch.")
 @OUTPUT
 def rbac(form: str, *, shadow: bool, **given: Any) -> None:
@@ -124,6 +129,7 @@ def reader(users: tuple[str, ...], groups: tuple[str, ...], accounts: tuple[str,
 @NAMESPACE
 @IMAGE
 @PROFILE
+@KEEP_NODES
 @OUTPUT
 def deployment(form: str, **given: Any) -> None:
     """Print the configuration, Deployment, Service and PodDisruptionBudget. They need what `rbac` prints."""
@@ -152,6 +158,7 @@ def monitoring(form: str, **given: Any) -> None:
 @NO_SSH
 @IMAGE
 @PROFILE
+@KEEP_NODES
 @OUTPUT
 def everything(sets: tuple[str, ...], form: str, **given: Any) -> None:
     """Print the output of crds, policies, rbac and deployment, in this order."""
@@ -165,15 +172,16 @@ def everything(sets: tuple[str, ...], form: str, **given: Any) -> None:
 
 
 def _settings(
-    namespace: str | None = None, image: str | None = None, profile: str | None = None, no_ssh: bool = False
-) -> "InstallSettings":
+    namespace: str | None = None, image: str | None = None, profile: str | None = None, *, no_ssh: bool = False,
+    keeps_nodes: bool = False,
+) -> "InstallSettings":  # fmt: skip
     """Return the settings that were given, and defaults for the rest."""
     from phalanx.config.policies import DEFAULT_PROFILE, profile_text
     from phalanx.manifests.install_settings import InstallSettings
 
     given = {"namespace": namespace, "image": image}
     texts = {name: text for name, text in given.items() if text}
-    return InstallSettings(config=profile_text(profile or DEFAULT_PROFILE), has_ssh=not no_ssh, **texts)
+    return InstallSettings(config=profile_text(profile or DEFAULT_PROFILE), has_ssh=not no_ssh, keeps_nodes=keeps_nodes, **texts)
 
 
 def _print(documents: Iterable[Document], form: str) -> None:

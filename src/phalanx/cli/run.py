@@ -60,7 +60,8 @@ OPTION_BY_NAME = {
     "lease_duration": "--lease-duration", "authentication": "--authentication", "controllers": "--controllers",
     "group_as": "--group-as", "group_defaults": "--group-defaults", "levels": "--hypernode-level",
     "reservation_image": "--reservation-image", "placeholder_image": "--placeholder-image", "pod_events": "--pod-events",
-    "gangs": "--gang", "shadow_every": "--shadow-every", "recorded_profile": "--recorded-profile",
+    "keeps_nodes": "--keep-nominated-nodes", "gangs": "--gang", "shadow_every": "--shadow-every",
+    "recorded_profile": "--recorded-profile",
 }  # fmt: skip
 """Options that only a shadow has, or only a scheduler that writes, by the names of their parameters."""
 SHADOW_HELP = "Write nothing: watch what other schedulers do, and compare it with what we would have done."
@@ -121,6 +122,10 @@ DIALECTS = ("kai", "volcano", "coscheduling", "koordinator", "native")
 @click.option(
     "--placeholder-image", metavar="IMAGE",
     help="Image of the placeholder pods of YuniKorn applications; a pause image by default.",
+)  # fmt: skip
+@click.option(
+    "--keep-nominated-nodes", "keeps_nodes", is_flag=True,
+    help="Keep Cluster Autoscaler and Karpenter from removing nodes that gangs are nominated to; needs permission to patch nodes.",
 )  # fmt: skip
 @record_options
 @click.option("--shadow", is_flag=True, help=SHADOW_HELP)
@@ -186,6 +191,7 @@ class RunOptions(RecordOptions):
     reservation_image: str | None
     placeholder_image: str | None
     pod_events: bool
+    keeps_nodes: bool = False
     shadow: bool = False
     shadow_every: float = 300.0
     recorded_profile: str | None = None
@@ -372,6 +378,7 @@ def _setup(asked: RunOptions, source: "ConfigSource | None") -> "Setup":
         controllers=_chosen(asked.controllers, standard_controllers(new_pair, chosen, has_admission=policy.has_admission)),
         single={CONFIG_MAP: split_key(asked.group_defaults)} if asked.group_defaults else {},
         schedulers=frozenset(asked.names), identity=identity, has_pod_events=asked.pod_events,
+        keeps_nodes=asked.keeps_nodes,
         terms=Terms(asked.lease_name, asked.lease_namespace, identity, asked.lease_duration, 10 * third, 2 * third)
         if asked.leader_elect else None,
         on_synced=look_seldom,

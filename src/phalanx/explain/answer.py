@@ -12,6 +12,7 @@ from phalanx.dialects.traits import dialect_status
 from phalanx.explain.answer_kai import with_kai
 from phalanx.explain.gang_rows import GangRow
 from phalanx.explain.missing_groups import missing_groups
+from phalanx.explain.more_nodes import lacking_nodes, scaling_condition
 from phalanx.explain.why import why
 from phalanx.model.gang import Condition, Gang
 from phalanx.model.task import Task, TaskKey
@@ -60,8 +61,9 @@ def _members(part: ShardDecisions) -> tuple[dict[str, Any], dict[str, Any]]:
     touched = {outcome.state.key for outcome in outcomes}
     tasks: dict[str, Any] = {}
     groups: dict[str, Any] = {}
+    lacking = lacking_nodes(snapshot, part.decisions)
     for outcome in outcomes:
-        tasks.update(_touched_tasks(snapshot, outcome))
+        tasks.update(_touched_tasks(snapshot, outcome, lacking.get(outcome.state.gang.key, frozenset())))
         groups[outcome.state.key] = _touched_group(snapshot, outcome)
     for key, gang in snapshot.gangs.items():
         if key not in touched:
@@ -116,11 +118,12 @@ def _claim(grant: ClaimGrant) -> dict[str, Any]:
     }
 
 
-def _touched_tasks(snapshot: Snapshot, outcome: Outcome) -> dict[str, Any]:
-    return {state.task.key: _touched_task(state, snapshot.nodes.names) for state in outcome.state.tasks}
+def _touched_tasks(snapshot: Snapshot, outcome: Outcome, lacking: frozenset[TaskKey]) -> dict[str, Any]:
+    names = snapshot.nodes.names
+    return {state.task.key: _touched_task(state, names, lacks_nodes=state.task.key in lacking) for state in outcome.state.tasks}
 
 
-def _touched_task(state: TaskState, names: list[str]) -> dict[str, Any]:
+def _touched_task(state: TaskState, names: list[str], *, lacks_nodes: bool) -> dict[str, Any]:
     """Return a task as the session leaves it; one that waits with what its pod's condition will say."""
     entry = _task(state.task, state.status, names[state.node] if state.node >= 0 else state.task.node)
     if state.task.failed_binds:
@@ -128,7 +131,7 @@ def _touched_task(state: TaskState, names: list[str]) -> dict[str, Any]:
     if state.gpu_groups:
         entry["gpuGroups"] = [name for name, _ in state.gpu_groups]
     if state.status in WAITING and not state.task.is_gated and state.gang.gang.marks_pods:
-        condition = dialect_status(state.gang.gang).pod_condition(state, names)
+        condition = scaling_condition(dialect_status(state.gang.gang).pod_condition(state, names), lacks_nodes=lacks_nodes)
         entry |= {"reason": condition.reason, "message": condition.message}
         if condition.nominated_node:
             entry["nominatedNode"] = condition.nominated_node

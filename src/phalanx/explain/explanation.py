@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from phalanx.explain.gang_status import GangStatus, gang_status
 from phalanx.explain.missing_groups import missing_groups
+from phalanx.explain.more_nodes import more_nodes_help
 from phalanx.explain.reading import Reading
 from phalanx.explain.reason_code import reason_code
 from phalanx.explain.stages.admitted import admitted
@@ -46,4 +47,5 @@ def explanation(reading: Reading) -> Explanation:
     return Explanation(
         gang=gang.key, queue=gang.gang.queue, status=status, code=reason_code(reading.outcome, reading.snapshot),
         headline=why(reading.outcome, reading.snapshot), stages=tuple(stage(reading) for stage in STAGES),
+        more_nodes_help=more_nodes_help(reading.snapshot, reading.decisions, gang),
     )  # fmt: skip

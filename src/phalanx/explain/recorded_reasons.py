@@ -90,9 +90,20 @@ CONDITIONS = (
         "The scheduler itself failed on this gang; please report it. Other gangs are not affected.",
     ),
     (
+        "Undetermined",
+        "pod",
+        "It has no node, and more nodes would not help: the message says what it waits for. Autoscalers do not act on it.",
+    ),
+    (
         "Unschedulable",
-        "pod, PodGroup of Kubernetes",
-        "It has no node, or one whose resources terminating pods still hold.",
+        "pod",
+        "Its gang lacks nodes; [autoscalers](../howto/autoscalers.md) bring some because of it. All pods of the gang that wait "
+        "have it, also those for which there is room.",
+    ),
+    (
+        "Unschedulable",
+        "PodGroup of Kubernetes",
+        "The gang waits.",
     ),
 )
 """In the wording of the dialect of the group."""

@@ -85,6 +85,8 @@ class Explanation:
     headline: str
     """Why it waits, in one sentence; empty if nothing of it does."""
     stages: tuple[StageResult, ...]
+    more_nodes_help: bool | None = None
+    """Whether it lacks nodes, which an autoscaler could bring; None if nobody of it waits."""
 
     @property
     def ordered(self) -> Iterator[StageResult]:
@@ -103,7 +105,8 @@ class Explanation:
 
     def document(self) -> dict[str, Any]:
         """Return it as plain data."""
+        helps = {} if self.more_nodes_help is None else {"moreNodesHelp": self.more_nodes_help}
         return {
-            "gang": self.gang, "queue": self.queue, "status": self.status.value, "reason": self.code, "why": self.headline,
+            "gang": self.gang, "queue": self.queue, "status": self.status.value, "reason": self.code, "why": self.headline, **helps,
             "stages": [result.document() for result in self.ordered],
         }  # fmt: skip

@@ -50,6 +50,8 @@ class Setup:
     """None: nobody else schedules here, and no lease is needed."""
     identity: str = "phalanx"
     has_pod_events: bool = True
+    keeps_nodes: bool = False
+    """Nodes that gangs are nominated to are kept from autoscalers."""
     single: Mapping[Kind, Place] = field(default_factory=dict)
     """Of kinds that nobody watches, the one object that is."""
     on_synced: Callable[[], None] = lambda: None
@@ -69,6 +71,7 @@ class Live:
         self.outbox = Outbox(report=report, may_write=lambda: client.may_write())
         self.port = ApiPort(client, self.outbox, self.mirror, self.clock, instance=setup.identity)
         self.loop = SessionLoop(self.port, self.cache, setup.profile, PACE, report=report, longest_rest=PACE.heartbeat)
+        self.loop.keeps_nodes = setup.keeps_nodes
         planner = GatePlanner(setup.gates, self.mirror.everything)
         self.gates = GateLoop(self.port, planner, gap=BETWEEN_PLANS_SECONDS, report=report)
         self._gated = GatedConditions(self.mirror)

@@ -16,6 +16,7 @@ from phalanx.manifests.install_settings import InstallSettings
 from phalanx.manifests.monitoring import BOARD_FILE, monitoring_documents, rule_groups
 from phalanx.manifests.roles import (
     edit_rules,
+    kept_node_rules,
     namespace_rules,
     review_rules,
     role_documents,
@@ -49,8 +50,9 @@ def _chart_texts() -> Iterator[tuple[str, str]]:
     for name in SETS:
         yield f"crds/{name}.yaml", documents_text(map(_kept, definition_documents(name)))
     yield "policies.yaml", documents_text(policy_documents())
-    rules = {"scheduler": scheduler_rules, "ssh": ssh_rules, "namespace": namespace_rules, "view": view_rules, "edit": edit_rules,
-             "reservation": reservation_rules, "review": review_rules, "shadow": shadow_rules}  # fmt: skip
+    rules = {"scheduler": scheduler_rules, "ssh": ssh_rules, "kept-nodes": kept_node_rules, "namespace": namespace_rules,
+             "view": view_rules, "edit": edit_rules, "reservation": reservation_rules, "review": review_rules,
+             "shadow": shadow_rules}  # fmt: skip
     for word, made in rules.items():
         yield f"rules/{word}.yaml", yaml_text(made())
     yield "alerts.yaml", yaml_text(rule_groups())

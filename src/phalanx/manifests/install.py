@@ -17,6 +17,7 @@ FOLDER, FILE = "/etc/phalanx", "config.yaml"
 ARGUMENTS = (
     "run", "--config", f"{FOLDER}/{FILE}", "--leader-elect", "--http", f"0.0.0.0:{PORT}", "--log-format", "json", "-v", "2",
 )  # fmt: skip
+KEEP_NODES = "--keep-nominated-nodes"
 NOBODY = 65532
 """A user without a name or rights, as images without a shell have it."""
 RESOURCES = {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"memory": "4Gi"}}
@@ -71,7 +72,7 @@ def _container(settings: InstallSettings) -> dict[str, Any]:
         "name": NAME,
         "image": settings.image,
         "imagePullPolicy": "IfNotPresent",
-        "args": [*ARGUMENTS, "--reservation-image", settings.image],
+        "args": [*ARGUMENTS, "--reservation-image", settings.image, *([KEEP_NODES] if settings.keeps_nodes else [])],
         "ports": [{"name": "http", "containerPort": PORT, "protocol": "TCP"}],
         "livenessProbe": _probe("/livez", period_seconds=10),
         "readinessProbe": _probe("/readyz", period_seconds=5),

@@ -24,6 +24,9 @@ class InstallSettings:
     has_ssh: bool = True
     """Whether secrets may be made for the plugin `ssh` of Volcano's Jobs."""
 
+    keeps_nodes: bool = False
+    """Whether nodes that gangs are nominated to are kept from autoscalers."""
+
     @property
     def labels(self) -> dict[str, str]:
         """The labels of every object."""

@@ -40,6 +40,7 @@ from phalanx.model.kinds import (
     KINDS,
     LIMIT_RANGE,
     NAMESPACE,
+    NODE,
     POD,
     PRIORITY,
     QUEUE,
@@ -63,6 +64,8 @@ SESSIONS = "sessions"
 """The row of the scheduler itself."""
 SSH = "ssh"
 """What only the plugin `ssh` of Volcano's Jobs needs; it can be left out."""
+KEPT_NODES = "kept-nodes"
+"""What it takes to keep nodes from autoscalers that gangs are nominated to; it has to be asked for."""
 NETWORK_POLICY = kind_of({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy"})
 NODE_METRICS = kind_of({"apiVersion": "metrics.k8s.io/v1beta1", "kind": "NodeMetrics"})
 LEASE = kind_of({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"})
@@ -101,14 +104,14 @@ def _reads(*kinds: Kind) -> tuple[Permission, ...]:
 
 
 def _may(verbs: str, *kinds: Kind, part: str = "", option: str = "") -> tuple[Permission, ...]:
-    return tuple(Permission(kind, tuple(verbs.split()), part, option) for kind in kinds) + _looked_up(verbs, kinds, part)
+    return tuple(Permission(kind, tuple(verbs.split()), part, option) for kind in kinds) + _looked_up(verbs, kinds, part, option)
 
 
-def _looked_up(verbs: str, kinds: Iterable[Kind], part: str) -> tuple[Permission, ...]:
+def _looked_up(verbs: str, kinds: Iterable[Kind], part: str, option: str) -> tuple[Permission, ...]:
     """Return that a single object may be read where a create finds it there already, or a patch does not find it."""
     if part not in ("", "status") or not {"create", "patch"} & {*verbs.split()}:
         return ()
-    return tuple(Permission(kind, ("get",)) for kind in kinds if kind not in _NEVER_LOOKED_UP)
+    return tuple(Permission(kind, ("get",), option=option) for kind in kinds if kind not in _NEVER_LOOKED_UP)
 
 
 def _reports(*kinds: Kind) -> tuple[Permission, ...]:
@@ -124,7 +127,7 @@ TABLE: Mapping[str, tuple[Permission, ...]] = MappingProxyType({
     SESSIONS: (
         *_reads(*kinds_read()), *_may("patch", POD, *_GROUPS), *_reports(POD, *_GROUPS),
         *_may("create", POD, part="binding"), *_may("create", POD, part="eviction"), *_may("create delete", BIND_REQUEST),
-        *_may("create patch", EVENT),
+        *_may("create patch", EVENT), *_may("patch", NODE, option=KEPT_NODES),
     ),
     VolcanoJobController.name: (
         *_reads(*VolcanoJobController.watches, PRIORITY, VOLUME_CLAIM), *_may("patch delete", VOLCANO_JOB),

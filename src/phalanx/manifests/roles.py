@@ -10,6 +10,7 @@ from phalanx.manifests.install_settings import NAME, InstallSettings
 from phalanx.manifests.permissions import (
     ACCESS_REVIEW,
     FOLLOW,
+    KEPT_NODES,
     LEASE,
     READ,
     SSH,
@@ -63,6 +64,11 @@ def ssh_rules() -> list[Rule]:
     return rules_of(permissions(SSH))
 
 
+def kept_node_rules() -> list[Rule]:
+    """Return what it takes to write on nodes that autoscalers leave them."""
+    return rules_of(permissions(KEPT_NODES))
+
+
 def review_rules() -> list[Rule]:
     """Return what it takes to ask the API server whose token it is that somebody shows at our port, and what he may do."""
     return rules_of(Permission(kind, ("create",)) for kind in (TOKEN_REVIEW, ACCESS_REVIEW))
@@ -112,6 +118,7 @@ def _kinds() -> tuple[Kind, ...]:
 def role_documents(settings: InstallSettings) -> list[Document]:
     """Return the namespace, the account, its roles, those for people, and what GPUs are reserved by, in a fixed order."""
     rules = scheduler_rules() + (ssh_rules() if settings.has_ssh else [])
+    rules += kept_node_rules() if settings.keeps_nodes else []
     return [
         *_account_documents(settings),
         _wide(settings, "ClusterRole", rules=rules),

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 POD_SCHEDULED = "PodScheduled"
+UNSCHEDULABLE, UNDETERMINED = "Unschedulable", "Undetermined"
+"""Reasons of it while a pod has no node: autoscalers bring nodes because of the first. The second, Volcano's, moves nobody."""
 DISRUPTION_TARGET = "DisruptionTarget"
 BY_EVICTION = "EvictionByEvictionAPI"
 PREEMPTED = frozenset({"PreemptionByScheduler", BY_EVICTION})

@@ -41,7 +41,9 @@ class _Account:
     taken: list[float]
     """What its gangs hold for their minima and what those that were admitted have yet to take."""
     guarantee: Vector
+    capability: Vector
     limit: Vector
+    """The capability, and no more than the guarantees of others leave of the cluster."""
     deserved: Vector
     _share: tuple[Vector, float] | None = None
     """The last share, with what was held then: queues are compared far more often than they change."""
@@ -87,7 +89,7 @@ class ProportionPlugin:
         taken = (allocated + session.vector(totals.inqueue) - session.vector(totals.elastic)).tolist()
         capability = bounded(queue.capability, session.snapshot.space, unbounded_zero=True)
         return _Account(
-            queue, allocated, session.vector(totals.requested), taken, guarantee,
+            queue, allocated, session.vector(totals.requested), taken, guarantee, capability,
             np.minimum(unguaranteed + guarantee, capability), np.zeros(len(guarantee)),
         )  # fmt: skip
 
@@ -127,6 +129,13 @@ class ProportionPlugin:
     def _room_for(self, session: Session, account: _Account, request: Vector) -> Room:
         space, name = session.snapshot.space, account.queue.name
         return room_or_reason(self.name, name, account.deserved, account.allocated, request, space, "it deserves")
+
+    def queue_limits(self, session: Session, queue: Queue) -> dict[str, Vector]:
+        """Return what the capability of the queue leaves; what it deserves grows with the cluster."""
+        account = self._accounts.get(queue.name)
+        if account is None or not np.isfinite(account.capability).any():
+            return {}
+        return {queue.name: account.capability - account.allocated}
 
     def queue_preemptive(self, session: Session, queue: Queue, tasks: Sequence[TaskState]) -> Verdict:
         """A queue may take from others only up to what it deserves."""

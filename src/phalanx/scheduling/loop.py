@@ -28,6 +28,7 @@ from phalanx.scheduling.binding import Binding
 from phalanx.scheduling.cache import SchedulerCache, Urgency
 from phalanx.scheduling.eviction import Evictor
 from phalanx.scheduling.failures import Failures
+from phalanx.scheduling.kept_nodes import KeptNodes
 from phalanx.scheduling.pod_conditions import PodConditions
 from phalanx.scheduling.port import ClusterPort, Effort, Report, Timer
 from phalanx.scheduling.session_listeners import SessionListeners
@@ -111,6 +112,9 @@ class SessionLoop(SessionListeners):
         """When the next session is held, and the first moment at which one may be, by the elapsed time."""
         self._is_running = self._is_carrying_out = False
         self._stopwatch = Stopwatch(lambda: self._clock.elapsed)
+        self._kept_nodes = KeptNodes(port, cache, self._annotator)
+        self.keeps_nodes = False
+        """Nodes that gangs are nominated to are kept from autoscalers."""
         self.may_decide: Callable[[], bool] = lambda: True
         self.binder_use: Callable[[], BinderUse] = lambda: BinderUse.NOBODY
         self._next_warning = 0.0
@@ -132,6 +136,7 @@ class SessionLoop(SessionListeners):
     def start(self) -> None:
         """Hold sessions from now on, after the first change; another process may have written statuses and conditions before."""
         self._held_back.clear()
+        self._kept_nodes.forget()
         self._is_running, self._due = True, NEVER
         self.doubt_writes()
 
@@ -234,6 +239,8 @@ class SessionLoop(SessionListeners):
             for part, outcomes in zip(session.parts, session.changing, strict=True):
                 part.decisions.outcomes.extend(outcome for outcome in outcomes if self._waits_for_admission(outcome))
                 self._carry_out(part)
+            if self.keeps_nodes:
+                self._tell(self._kept_nodes.update, session.parts)
         finally:
             self._is_carrying_out = False
         self._plan_next(session.snapshot, session.parts)

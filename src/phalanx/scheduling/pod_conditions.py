@@ -1,4 +1,7 @@
-"""The condition PodScheduled of pods that wait: written when its cause changes; a message that only counts anew, once an hour."""
+"""The condition PodScheduled of pods that wait: written when its cause changes; a message that only counts anew, once an hour.
+
+Autoscalers go by its reason: see `explain/more_nodes.py`.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -10,6 +13,7 @@ from phalanx.errors import ClusterError
 from phalanx.explain.answer import group_status
 from phalanx.explain.cause import remembered
 from phalanx.explain.cause_key import CauseKey, cause_of, cause_of_error, cause_of_text
+from phalanx.explain.more_nodes import Lacking, lacking_nodes, scaling_condition
 from phalanx.explain.quarantine import quarantine_condition
 from phalanx.explain.why import why
 from phalanx.model.conditions import IS_GATED, POD_SCHEDULED
@@ -51,9 +55,10 @@ class _Said:
         return before.condition.message != self.condition.message and is_over
 
 
-def _due(outcome: Outcome, state: TaskState, snapshot: Snapshot) -> _Said:
+def _due(outcome: Outcome, state: TaskState, snapshot: Snapshot, lacking: Lacking) -> _Said:
     """Return what a pod is to be told; one that says nothing itself, because it was not tried, why its gang waits."""
-    condition = dialect_status(outcome.state.gang).pod_condition(state, snapshot.nodes.names)
+    found = dialect_status(outcome.state.gang).pod_condition(state, snapshot.nodes.names)
+    condition = scaling_condition(found, lacks_nodes=state.task.key in lacking.get(outcome.state.gang.key, ()))
     if condition.message:
         cause = cause_of_error(state.error) if isinstance(state.error, FitError) else cause_of_text(condition.message)
         return _Said(condition, cause, outcome.now, outcome.state.gang.key)
@@ -77,6 +82,8 @@ class PodConditions:
         self._view, self._failed = view, failed
         self._said: dict[str, _Said] = {}
         """What each pod was told last, by uid; what was refused or overwritten since is not in it."""
+        self._lacking: Lacking = {}
+        """The pods that more nodes would help, by what the last session that looked at each has found."""
         self._refusals = Refusals()
         self._most = MOST_GONE
 
@@ -84,9 +91,10 @@ class PodConditions:
         """Yield the conditions that a session changes, each with the uid of its pod."""
         self._refusals.due = None
         waiting = set[str]()
+        self._lacking = lacking_nodes(snapshot, decisions, self._lacking)
         for outcome, state in _waiting(snapshot, decisions):
             try:
-                new = _due(outcome, state, snapshot)
+                new = _due(outcome, state, snapshot, self._lacking)
             except Exception as problem:  # the other pods get theirs
                 self._failed(problem)
                 continue
@@ -171,8 +179,13 @@ class GatedConditions:
 
 
 def _waiting(snapshot: Snapshot, decisions: Decisions) -> Iterator[tuple[Outcome, TaskState]]:
-    """Yield the pods that wait, but not those behind a gate, which the API server explains, nor those of quarantined gangs."""
+    """Yield the pods that wait, but not those behind a gate, which the API server explains, nor those of quarantined gangs.
+
+    A group of KAI may say that its pods are not to be marked.
+    """
     for outcome in decisions.outcomes:
+        if not outcome.state.gang.marks_pods:
+            continue
         if not outcome.state.gang.has_object and quarantine_condition(outcome, snapshot) is not None:
             continue
         for state in outcome.state.tasks:

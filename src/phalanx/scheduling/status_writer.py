@@ -14,7 +14,7 @@ from phalanx.explain.answer import group_status
 from phalanx.explain.cause_key import CauseKey, cause_of
 from phalanx.explain.no_effect import without_effect
 from phalanx.explain.quarantine import QUARANTINED, quarantine_condition
-from phalanx.model.conditions import POD_SCHEDULED, cleared
+from phalanx.model.conditions import POD_SCHEDULED, UNDETERMINED, cleared
 from phalanx.model.gang import Condition, Gang
 from phalanx.model.kinds import POD, Document, Kind, split_key
 from phalanx.model.merging import merged
@@ -32,7 +32,6 @@ FORMER_CONDITION, FORMER_NOTE = "SetAside", "phalanx.dev/set-aside"
 """What version 0.1 wrote: removed where it is found."""
 NOTES = (QUARANTINE_NOTE, STALE_SINCE)
 WITHOUT_CONDITIONS = frozenset({"coscheduling", "koordinator"})
-UNSCHEDULABLE = "Unschedulable"
 MOST_GONE = 100
 Spot = tuple[Kind, str, str]
 TAKES_PART = Condition(QUARANTINED, "False")
@@ -306,11 +305,11 @@ def _listed(pod: Document) -> Iterator[Document]:
 
 
 def _is_ours(item: Document) -> bool:
-    return (item.get("type"), item.get("reason")) == (POD_SCHEDULED, UNSCHEDULABLE)
+    return (item.get("type"), item.get("reason")) == (POD_SCHEDULED, UNDETERMINED)
 
 
 def _condition(pod: Document, text: str, now: float) -> Document:
     if not text:
         return cleared(is_gated=bool(pod["spec"].get("schedulingGates")))
-    own = {"type": POD_SCHEDULED, "status": "False", "reason": UNSCHEDULABLE, "message": text}
+    own = {"type": POD_SCHEDULED, "status": "False", "reason": UNDETERMINED, "message": text}
     return {**own, "lastTransitionTime": moment_text(int(now))}

@@ -216,6 +216,7 @@ def close_session(session: Session) -> Decisions:
         _note_minima(session)
     decisions.trace, decisions.is_guarded = session.trace.events, session.is_guarded
     decisions.heeds_tiers = session.is_asked(hooks.HYPERNODE_GRADIENTS)
+    _note_limits(session)
     active, outcome = set(session.snapshot.active), _outcome_maker(session)
     for key, state in session.gangs.items():
         if key not in active and all(task.status is task.task.status for task in state.tasks):
@@ -235,6 +236,14 @@ def _outcome_maker(session: Session) -> Callable[[GangState, bool], Outcome]:
         Outcome, now=session.now, is_loose=not policy.holds_gangs, was_tried=policy.tries_all_gangs, says_why=policy.says_why,
         aftermath=Aftermath(session.ledger),
     )  # fmt: skip
+
+
+def _note_limits(session: Session) -> None:
+    """Record what the queues of gangs that wait may still take: nodes beyond that would help nobody."""
+    for name in {gang.gang.queue for gang in session.gangs.values() if gang.tally.counts[Status.PENDING]}:
+        limits = session.queue_limits(session.queues[name]) if name in session.queues else {}
+        if limits:
+            session.decisions.limits[name] = limits
 
 
 def _note_minima(session: Session) -> None:

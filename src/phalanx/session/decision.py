@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from phalanx.model.storage import GrantedDevice
 from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.placement import Vector
 from phalanx.placement.ledger import Ledger
 from phalanx.session.reservation import ReservedStart
 from phalanx.session.trace import TraceEvent
@@ -87,6 +88,8 @@ class Decisions:
     evictions: dict[TaskKey, Eviction] = field(default_factory=dict)
     outcomes: list[Outcome] = field(default_factory=list)
     queues: dict[str, dict[str, Mapping[str, float]]] = field(default_factory=dict)
+    limits: dict[str, dict[str, Vector]] = field(default_factory=dict, compare=False, repr=False)
+    """What queues of gangs that wait may still take however large the cluster gets, by whose limit it is: theirs, or one above."""
     trace: list[TraceEvent] = field(default_factory=list)
     annotations: dict[TaskKey, dict[str, str]] = field(default_factory=dict)
     """What whoever binds a pod writes on it at the same time, such as the cards that it got."""

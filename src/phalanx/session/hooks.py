@@ -252,6 +252,18 @@ class QueueRoom(Protocol):
 QUEUE_ROOM = Hook(QueueRoom.queue_room, combine.smallest_room, "enabledAllocatable")
 
 
+class QueueLimits(Protocol):
+    """What a queue may still take however large the cluster gets, by the name of whose limit it is: its own, or one above it.
+
+    Without bound where none is set. All of them hold.
+    """
+
+    def queue_limits(self, session: "Session", queue: Queue) -> Mapping[str, Vector]: ...
+
+
+QUEUE_LIMITS = Hook(QueueLimits.queue_limits, combine.collected, "enabledAllocatable")
+
+
 class QueuePreemptive(Protocol):
     """Whether a queue may reclaim from other queues for all of these tasks together. All must agree."""
 

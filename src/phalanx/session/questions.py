@@ -248,6 +248,14 @@ class Questions:
             known = self._rooms[queue.name, shape] = (self.version, self._ask(hooks.QUEUE_ROOM, queue, shape))
         return known[1]
 
+    def queue_limits(self, queue: Queue) -> dict[str, Vector]:
+        """Return what the queue may still take however large the cluster gets, by whose limit it is; empty without limits."""
+        found: dict[str, Vector] = {}
+        for limits in self._ask(hooks.QUEUE_LIMITS, queue):
+            for name, amounts in limits.items():
+                found[name] = np.minimum(found.get(name, np.inf), amounts)
+        return found
+
     def queue_preemptive(self, queue: Queue, tasks: Sequence[TaskState]) -> Verdict:
         """Tell whether the queue may reclaim from other queues for all of these tasks together."""
         return self._ask(hooks.QUEUE_PREEMPTIVE, queue, tasks)

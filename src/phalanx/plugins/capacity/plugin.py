@@ -168,6 +168,11 @@ class CapacityPlugin:
         ]
         return min(rooms, key=lambda room: room.tasks)
 
+    def queue_limits(self, session: Session, queue: Queue) -> dict[str, Vector]:
+        """Return what the capabilities of the queue and of its ancestors leave."""
+        line = self._accounts[queue.name].line()
+        return {each.queue.name: each.capability - each.allocated for each in line if np.isfinite(each.capability).any()}
+
     def gang_enqueueable(self, session: Session, gang: GangState) -> Vote:
         """Vote against a gang whose minimum would lift its queue or an ancestor over its limit."""
         queue, space = session.queues[gang.gang.queue], session.snapshot.space
