@@ -17,6 +17,7 @@ from phalanx.dialects.documents import parse_text
 from phalanx.dialects.yaml_reader import SafeLoader
 from phalanx.errors import SnapshotError
 from phalanx.sim.expectations import Expectation
+from phalanx.sim.scenario_autoscaler import read_autoscaler
 from phalanx.sim.scenario_values import (
     FilePlace,
     Read,
@@ -208,10 +209,16 @@ def _expected_gangs(place: FilePlace, node: yaml.Node) -> dict[str, dict[str, An
 
 
 def _expectation(place: FilePlace, node: yaml.Node) -> Expectation:
+    counts = ("deadlocks", "evictions", *COUNT_BY_FIELD)
     fields: dict[str, Read] = {
-        "profiles": partial(read_list, _profile), "gangs": _expected_gangs, **dict.fromkeys(("deadlocks", "evictions"), read_whole),
+        "profiles": partial(read_list, _profile), "gangs": _expected_gangs, **dict.fromkeys(counts, read_whole),
     }  # fmt: skip
-    return Expectation(where=place_text(place, node), **read_mapping(place, node, fields))
+    found = read_mapping(place, node, fields)
+    return Expectation(where=place_text(place, node), **{COUNT_BY_FIELD.get(name, name): value for name, value in found.items()})
+
+
+COUNT_BY_FIELD = {"scaleUps": "scale_ups", "nodesDelivered": "nodes_delivered", "nodesGivenBack": "nodes_given_back"}
+"""What may be expected of an autoscaler."""
 
 
 def long_name(name: str) -> str:
@@ -225,11 +232,11 @@ FIELDS: Mapping[str, Read] = {
     "longestRest": read_seconds, "delays": _delays, "restart": _restart,
     "keepsProgress": read_switch, "binder": read_switch, "durations": partial(read_list, _a_duration),
     "arrivals": partial(read_list, _arrival), "failures": partial(read_list, _failure), "nodes": partial(read_list, _node_event),
-    "controllers": _controllers,
-    "expect": partial(read_list, _expectation),
+    "controllers": _controllers, "autoscaler": read_autoscaler, "expect": partial(read_list, _expectation),
 }  # fmt: skip
 """What a scenario may hold."""
 SETTING_BY_FIELD = {
     "period": "period", "delays": "delays", "restart": "restart_after", "keepsProgress": "keeps_progress", "durations": "durations",
     "binder": "has_binder", "heartbeat": "heartbeat", "settling": "settling", "longestRest": "parks_up_to",
+    "autoscaler": "autoscaler",
 }  # fmt: skip
