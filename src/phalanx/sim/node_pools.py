@@ -74,7 +74,8 @@ class NodePool:
     def may_have(self, node: str) -> bool:
         """Tell whether a node of the pool may have this name."""
         stem, _, number = node.rpartition("-")
-        return stem == self.name and number.isascii() and number.isdigit() and 1 <= int(number) <= self.max
+        is_number = number.isascii() and number.isdigit() and len(number) <= len(str(self.max))
+        return stem == self.name and is_number and 1 <= int(number) <= self.max
 
 
 @dataclass(frozen=True, slots=True)
