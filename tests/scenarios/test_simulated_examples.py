@@ -20,10 +20,11 @@ READMES = sorted(file for file in (ROOT / "examples").glob("*/README.md") if not
 """Examples with a process of their own have a test of their own."""
 SCENARIOS = sorted((ROOT / "examples").rglob("scenario.yaml"))
 STORIES = (
-    "contention", "coscheduling", "coscheduling-optimistic", "deadlock", "decode-and-prefill", "koordinator",
+    "autoscaler", "contention", "coscheduling", "coscheduling-optimistic", "deadlock", "decode-and-prefill", "koordinator",
     "koordinator-gang-group", "partial-failure", "preempt", "preempt-inside-a-job", "reclaim",
     "scheduling-timeout", "shard", "stale-gang", "tensorflow-1-ps-7-workers", "topology-hard", "topology-soft",
 )  # fmt: skip
+COUNTS = ("deadlocks", "evictions", "scaleUps", "nodesDelivered", "nodesGivenBack")
 DONE, NOT_ALL_PLACED, NOT_AS_EXPECTED = 0, 3, 3
 
 
@@ -117,7 +118,7 @@ def turned(claims: dict[str, Any]) -> dict[str, Any]:
 def places(expectations: list[dict[str, Any]]) -> Iterator[str]:
     """Yield how a complaint begins, for each claim."""
     for number, entry in enumerate(expectations):
-        yield from (f"expect[{number}]: {key}: " for key in ("deadlocks", "evictions") if key in entry)
+        yield from (f"expect[{number}]: {key}: " for key in COUNTS if key in entry)
         yield from (f"expect[{number}].gangs.{name}: {key}: " for name, of in entry.get("gangs", {}).items() for key in of)
 
 

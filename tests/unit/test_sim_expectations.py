@@ -8,7 +8,7 @@ from phalanx.sim.expectations import Expectation
 from phalanx.sim.settings import Span
 
 RESULT = {
-    "profile": "phalanx", "deadlocks": [], "evictions": [{}],
+    "profile": "phalanx", "metrics": {}, "deadlocks": [], "evictions": [{}],
     "gangs": [
         {"name": "default/a", "started": 1.0, "finished": 9.0, "evicted": 0, "why": "", "wait": 1.0},
         {"name": "default/b", "started": None, "finished": None, "evicted": 2, "why": "0 of 3 tasks fit; more", "wait": 50.0},

@@ -8,7 +8,10 @@ import pytest
 
 from phalanx.controllers.builtin import ControllerSettings
 from phalanx.errors import ConfigError
-from phalanx.sim.scenario import FIELDS, NODE_EVENTS, Arrival, Failure, NodeEvent, Refusal, Scenario, find_scenarios
+from phalanx.sim.node_pools import AutoscalerSettings, NodePool, NodeTemplate, Stockout
+from phalanx.sim.scenario import COUNT_BY_FIELD, FIELDS, NODE_EVENTS, Arrival, Failure, NodeEvent, Refusal, Scenario, find_scenarios
+from phalanx.sim.scenario_autoscaler import FIELDS as AUTOSCALER_FIELDS
+from phalanx.sim.scenario_autoscaler import POOL_FIELDS
 from phalanx.sim.settings import Delays, Duration, Settings, Span
 
 HEAD = "apiVersion: phalanx.dev/v1alpha1\nkind: Scenario\n"
@@ -83,7 +86,8 @@ WRONG = [
      "nodes[0].event: 'dies' is unknown; write one of die, return, drain, cordon, uncordon, leave, join"),
     ("seed: 1\ndurationz: []", 4, "durationz: unknown; did you mean 'durations'?"),
     ("weather: rain", 3, "weather: unknown; write one of apiVersion, kind, metadata, until, seed, period, heartbeat,"
-     " settling, longestRest, delays, restart, keepsProgress, binder, durations, arrivals, failures, nodes, controllers, expect"),
+     " settling, longestRest, delays, restart, keepsProgress, binder, durations, arrivals, failures, nodes, controllers,"
+     " autoscaler, expect"),
     ("controllers: {hyperNodeLevels: [a, a]}", 3,
      "controllers.hyperNodeLevels: a label is given twice; write each once, from narrow to wide"),
     ("controllers: {levels: [a]}", 3, "controllers.levels: unknown; write one of schedulers, hyperNodeLevels"),
@@ -148,8 +152,98 @@ def test_other_documents_are_left_to_others() -> None:
 
 def test_the_reference_has_every_field_and_event_and_its_example_is_one() -> None:
     text = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "scenarios.md").read_text()
-    fields = {*FIELDS, *NODE_EVENTS, "bind", "pull", "start", "stop"} - {"apiVersion", "kind", "metadata"}
+    of_autoscaler = {*AUTOSCALER_FIELDS, *POOL_FIELDS, "allocatable", "labels", "annotations", "taints", *COUNT_BY_FIELD}
+    fields = {*FIELDS, *NODE_EVENTS, *of_autoscaler, "bind", "pull", "start", "stop"} - {"apiVersion", "kind", "metadata"}
     assert [name for name in sorted(fields) if f"`{name}`" not in text] == []
     examples = re.findall(r"(?:^    .*\n)+", text, re.MULTILINE)
     assert len(find_scenarios(textwrap.dedent(examples[0]).encode(), "example")) == 1
-    assert read(textwrap.dedent(examples[1])).expect[1].profiles == ("phalanx",)
+    assert read(textwrap.dedent(examples[1])).settings.autoscaler is not None
+    assert read(textwrap.dedent(examples[2])).expect[1].profiles == ("phalanx",)
+
+
+# --- autoscaler ------------------------------------------------------------------------------------------------------------
+
+POOL = "- {name: gpu, max: 4, template: {allocatable: {cpu: 8}}}"
+
+
+def test_an_autoscaler_is_read() -> None:
+    found = read("""
+autoscaler:
+  scanInterval: 5s
+  unneededTime: 20m
+  delayAfterAdd: 0
+  backoff: 1m
+  maxBackoff: 10m
+  atomic: true
+  keepForPending: true
+  pools:
+  - name: gpu
+    min: 1
+    max: 16
+    delay: 1m..5m
+    failureRate: 0.1
+    stockouts:
+    - {nodes: 4, at: 1h, until: 2h}
+    template:
+      allocatable: {cpu: 64, nvidia.com/gpu: 8}
+      labels: {zone: east}
+      annotations: {note: mine}
+      taints:
+      - {key: gpu, value: "true", effect: NoSchedule}
+""")
+    template = NodeTemplate(
+        {"cpu": "64", "nvidia.com/gpu": "8"}, {"zone": "east"}, {"note": "mine"},
+        ({"key": "gpu", "value": "true", "effect": "NoSchedule"},),
+    )  # fmt: skip
+    pool = NodePool("gpu", template, 16, 1, Span(60, 300), 0.1, (Stockout(4, 3600.0, 7200.0),))
+    assert found.settings.autoscaler == AutoscalerSettings((pool,), 5.0, 1200.0, 0.0, 60.0, 600.0, True, True)
+
+
+def test_the_defaults_of_an_autoscaler_are_those_of_cluster_autoscaler() -> None:
+    found = read(f"autoscaler:\n  pools:\n  {POOL}\n").settings.autoscaler
+    assert found == AutoscalerSettings((NodePool("gpu", NodeTemplate({"cpu": "8"}), 4),))
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("autoscaler: {}", "line 3: autoscaler: pools: missing; an entry here needs pools"),
+        ("autoscaler:\n  pools: []", "line 4: autoscaler.pools: an autoscaler needs a pool"),
+        (f"autoscaler:\n  pool:\n  {POOL}", "line 4: autoscaler.pool: unknown; did you mean 'pools'?"),
+        (f"autoscaler:\n  pools:\n  {POOL}\n  {POOL}", "autoscaler.pools: 'gpu' is there twice; give each pool a name of its own"),
+        (f"autoscaler:\n  maxBackoff: 1m\n  pools:\n  {POOL}", "maxBackoff is shorter than backoff, 300 s; write at least as much"),
+        (
+            "autoscaler:\n  pools:\n  - {name: gpu, min: 5, max: 4, template: {allocatable: {cpu: 8}}}",
+            "line 5: autoscaler.pools[0].min: 5 is more than max, 4; write at most as many",
+        ),
+        (
+            "autoscaler:\n  pools:\n  - {name: gpu, max: 0, template: {allocatable: {cpu: 8}}}",
+            "autoscaler.pools[0].max: 0 is not possible; write a number from 1 to 10000",
+        ),
+        (
+            "autoscaler:\n  pools:\n  - {name: GPU pool, max: 1, template: {allocatable: {cpu: 8}}}",
+            "autoscaler.pools[0].name: 'GPU pool' is not the name of a node; write lower case letters, digits and '-'",
+        ),
+        ("autoscaler:\n  pools:\n  - {name: gpu, max: 4}", "autoscaler.pools[0]: template: missing; an entry here needs name and"),
+        (
+            "autoscaler:\n  pools:\n  - {name: gpu, max: 4, template: {allocatable: {cpu: many}}}",
+            "autoscaler.pools[0].template.allocatable.cpu: quantity 'many': not a number with a suffix",
+        ),
+        (
+            "autoscaler:\n  pools:\n  - {name: gpu, max: 4, template: {allocatable: {cpu: 8}, taints: [{key: a, effect: Never}]}}",
+            "autoscaler.pools[0].template.taints[0].effect: 'Never' is unknown; write one of NoSchedule",
+        ),
+        (
+            "autoscaler:\n  pools:\n  - {name: gpu, max: 4, failureRate: 30, template: {allocatable: {cpu: 8}}}",
+            "autoscaler.pools[0].failureRate: '30' is not a fraction; write a number from 0 to 1, such as 0.1",
+        ),
+        (
+            "autoscaler:\n  pools:\n  - name: gpu\n    max: 4\n    stockouts: [{nodes: 0, at: 2h, until: 1h}]",
+            "stockouts[0].until: 3600 s is not after its beginning, 7200 s; write a later time",
+        ),
+    ],
+)  # fmt: skip
+def test_a_wrong_autoscaler_is_refused_with_its_place(text: str, problem: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        read(text)
+    assert problem in str(refused.value)

@@ -11,6 +11,7 @@ from phalanx.model.kinds import BUDGET, QUEUE, kind_at
 from phalanx.model.watch_event import WatchEvent
 from phalanx.session.cycle import Profile
 from phalanx.sim.generate import generate
+from phalanx.sim.node_pools import AutoscalerSettings, NodePool, NodeTemplate
 from phalanx.sim.scenario import Arrival, Failure, NodeEvent, Refusal, Scenario
 from phalanx.sim.settings import Settings
 from phalanx.sim.setup import ARRIVES, copy_of, set_stage, set_workload
@@ -208,3 +209,33 @@ def test_an_object_of_no_gang_comes_when_it_says() -> None:
     assert world.store.find(QUEUE, "", "late") is None
     worlds.run(world, 15)
     assert world.store.find(QUEUE, "", "late") is not None
+
+
+# --- pools -----------------------------------------------------------------------------------------------------------------
+
+
+def scaled_world() -> World:
+    pool = NodePool("gpu", NodeTemplate({"cpu": "8", "nvidia.com/gpu": "8"}), 4, 1)
+    return worlds.world(nodes=0, settings=Settings(autoscaler=AutoscalerSettings((pool,))))
+
+
+def test_something_may_happen_to_a_node_of_a_pool() -> None:
+    world = scaled_world()
+    set_stage(world, worlds.parts([]), Scenario(nodes=(NodeEvent(60.0, "gpu-1", "die"), NodeEvent(90.0, "gpu-4", "drain"))))
+    worlds.run(world, 100)
+    assert world.recorder.node_events == [(60.0, "gpu-1", "die")]
+    assert world.problems == ['90 s: nodes "gpu-4" not found']
+
+
+def test_binds_to_a_node_of_a_pool_may_be_refused() -> None:
+    world = scaled_world()
+    set_stage(world, worlds.parts([]), Scenario(failures=(Refusal(0.0, "gpu-1", 1),)))
+    worlds.submit(world, worlds.gang("a", tasks=1, gpus=8), at=30)
+    worlds.run(world, 31)
+    assert worlds.phases(world.store) == {"a-0": "Pending"}
+
+
+@pytest.mark.parametrize(("node", "event"), [("gpu-5", "die"), ("gpu-0", "die"), ("cpu-1", "die"), ("gpu-1", "join")])
+def test_what_no_pool_may_have_and_a_node_that_only_the_autoscaler_adds_are_refused(node: str, event: str) -> None:
+    with pytest.raises(ConfigError, match=f"s.yaml: '{node}' "):
+        set_stage(scaled_world(), worlds.parts([]), Scenario(nodes=(NodeEvent(60.0, node, event, "s.yaml"),)))

@@ -9,8 +9,9 @@ from phalanx.cli.streams import visible
 from phalanx.explain.reason_text import counted
 from phalanx.model.listing import listed
 from phalanx.sim.comparison import ComparedMetric, Comparison
-from phalanx.sim.metrics import METRICS, Metric, short_time
+from phalanx.sim.metrics import Metric, metrics_of_one, short_time
 from phalanx.sim.playback import End, Ending
+from phalanx.sim.scale_text import scale_event
 from phalanx.sim.size_classes import size_words
 
 MOST_EVENTS, MOST_GANGS, MOST_NAMED = 40, 40, 3
@@ -77,7 +78,7 @@ def _lines(shown: ShownSimulation, screen: Terminal) -> Iterator[str]:
         return
     yield from ("TIMELINE", *_timeline(shown), "", *_gangs(found["gangs"], screen))
     yield from ("", "WAITS", *aligned(_waits(found["metrics"])))
-    yield from ("", "METRICS", *aligned([(metric.label, metric.text(found)) for metric in _shown_apart()], numbers=False))
+    yield from ("", "METRICS", *aligned([(metric.label, metric.text(found)) for metric in _shown_apart(found)], numbers=False))
     if found["deadlocks"]:
         yield from ("", "DEADLOCKS", *(_deadlock(item, found["resource"]) for item in found["deadlocks"]))
     yield from ("", ending_text(shown), *never_started(found))
@@ -98,6 +99,7 @@ def _events(shown: ShownSimulation) -> Iterator[tuple[float, str]]:
         yield gang["submitted"], f"{gang['name']} arrives with {counted(gang['tasks'], 'task')}"
         yield from _life(gang)
     yield from _evictions(shown.result["evictions"])
+    yield from ((item["time"], scale_event(item)) for item in shown.result.get("autoscaler", {}).get("events", ()))
     yield from ((item["time"], f"{item['gang']} times out: {item['message']}") for item in shown.result["timeouts"])
 
 
@@ -164,9 +166,9 @@ def _wait_cells(waits: Mapping[str, float]) -> tuple[str, ...]:
     return str(waits["count"]), *(short_time(waits[name]) for name in ("mean", "p50", "p90", "p99", "max"))
 
 
-def _shown_apart() -> Iterator[Metric]:
+def _shown_apart(result: Mapping[str, Any]) -> Iterator[Metric]:
     """Yield the metrics that are not in the table of waits."""
-    return (metric for metric in METRICS if metric.path[0] not in ("wait", "waitBySize"))
+    return (metric for metric in metrics_of_one(result) if metric.path[0] not in ("wait", "waitBySize"))
 
 
 def _deadlock(item: Mapping[str, Any], resource: str) -> str:

@@ -54,6 +54,11 @@ def controller_of(document: Document) -> Document | None:
     return next((owner for owner in owners if owner.get("controller")), None)
 
 
+def is_of_its_node(pod: Document) -> bool:
+    """Tell whether a pod belongs to its node and goes with it: of a DaemonSet, or static."""
+    return any(owner.get("kind") in ("DaemonSet", "Node") for owner in meta_of(pod).get("ownerReferences") or ())
+
+
 def annotations_of(document: Document) -> dict[str, str]:
     """Return the annotations of an object."""
     return dict(meta_of(document).get("annotations") or {})

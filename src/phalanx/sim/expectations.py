@@ -14,17 +14,18 @@ class Expectation:
     gangs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     deadlocks: int | None = None
     evictions: int | None = None
+    scale_ups: int | None = None
+    nodes_delivered: int | None = None
+    nodes_given_back: int | None = None
     where: str = ""
 
     def complaints(self, result: Mapping[str, Any]) -> Iterator[str]:
         """Say in a sentence each what came out differently."""
         if self.profiles and result["profile"] not in self.profiles:
             return
-        found = {"deadlocks": len(result["deadlocks"]), "evictions": len(result["evictions"])}
-        for name, count in found.items():
-            wanted = getattr(self, name)
-            if wanted is not None and wanted != count:
-                yield f"{self.where}: {name}: expected {wanted}, got {count}"
+        for name, expected, count in self._counts(result):
+            if expected is not None and expected != count:
+                yield f"{self.where}: {name}: expected {expected}, got {count}"
         by_name = {gang["name"]: gang for gang in result["gangs"]}
         for pattern, wanted in self.gangs.items():
             names = [name for name in by_name if fnmatchcase(name, pattern)]
@@ -32,6 +33,15 @@ class Expectation:
                 yield f"{self.where}.gangs.{pattern}: there is no such gang; known are {', '.join(sorted(by_name)) or 'none'}"
             for problem in (problem for name in names for problem in _about(by_name, by_name[name], wanted)):
                 yield f"{self.where}.gangs.{pattern}: {problem}"
+
+    def _counts(self, result: Mapping[str, Any]) -> Iterator[tuple[str, int | None, int]]:
+        """Yield what is counted, with what is expected and what came out."""
+        scaled = result["metrics"].get("autoscaler", {})
+        yield "deadlocks", self.deadlocks, len(result["deadlocks"])
+        yield "evictions", self.evictions, len(result["evictions"])
+        yield "scaleUps", self.scale_ups, scaled.get("scaleUps", 0)
+        yield "nodesDelivered", self.nodes_delivered, scaled.get("nodesDelivered", 0)
+        yield "nodesGivenBack", self.nodes_given_back, scaled.get("nodesGivenBack", 0)
 
 
 def _about(by_name: Mapping[str, Mapping[str, Any]], gang: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:

@@ -14,6 +14,8 @@ WAITS = {"mean": "mean", "p50": "p50", "p90": "p90", "p99": "p99", "max": "longe
 """The words for the numbers of a distribution."""
 PARTS_OF_CLASSES = ("p50", "p90", "p99")
 """Those that are shown for each class of size and each queue."""
+AUTOSCALER = "autoscaler"
+"""Where the figures of an autoscaler are, if there is one."""
 MOST_QUEUES = 8
 """The waits of so many queues are shown, those with the most gangs."""
 
@@ -119,7 +121,19 @@ METRICS = (
     Metric("gangs evicted", ("evictedGangs",), "less"),
     Metric("first arrival to last end", ("makespan",), "less", "time"),
     Metric("sessions", ("sessions",)),
+    Metric("scale-ups", (AUTOSCALER, "scaleUps")),
+    Metric("nodes requested", (AUTOSCALER, "nodesRequested")),
+    Metric("nodes delivered", (AUTOSCALER, "nodesDelivered")),
+    Metric("nodes failed", (AUTOSCALER, "nodesFailed")),
+    Metric("nodes given back", (AUTOSCALER, "nodesGivenBack")),
+    Metric("node hours paid", (AUTOSCALER, "nodeSeconds"), "less", "work"),
+    Metric("hours of capacity paid", (AUTOSCALER, "amountSeconds"), "less", "work"),
 )
+
+
+def metrics_of_one(result: Result) -> list[Metric]:
+    """Return what is shown of one result; where there is no autoscaler, nothing about it."""
+    return [metric for metric in METRICS if metric.path[0] != AUTOSCALER or AUTOSCALER in result["metrics"]]
 
 
 def queue_metrics(queue: str) -> Iterator[Metric]:

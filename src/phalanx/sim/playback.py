@@ -54,7 +54,7 @@ def _end(world: World, due: float | None, until: float | None) -> End | None:
         return End.REACHED if due is None or due > world.start + until else None
     if due is None:
         return End.DONE
-    is_hopeless = due - world.last_change > QUIET_SECONDS and world.next_deed() is None
+    is_hopeless = due - world.last_progress > QUIET_SECONDS and world.next_deed() is None
     return End.HOPELESS if is_hopeless else None
 
 

@@ -15,7 +15,7 @@ from string import Template
 
 from phalanx.sim.comparison import Comparison, compared
 from phalanx.sim.report_data import pack
-from phalanx.sim.report_tables import comparison, evictions, figures, nodes, queues, waits
+from phalanx.sim.report_tables import autoscaler, comparison, evictions, figures, nodes, queues, waits
 from phalanx.sim.report_text import Result, deadlocks, headline, resource_word, titles
 
 MODULES = ("words", "canvas", "times", "gangs", "gantt", "gantt_view", "heat", "shares", "waits", "report")
@@ -93,6 +93,7 @@ def _section(number: int, title: str, result: Result) -> str:
         resource=escape(resource_word(result)),
         deadlocks="".join(f"<p>{escape(sentence)}</p>" for sentence in deadlocks(result)),
         has_deadlock="has-deadlock" if result["deadlocks"] else "",
+        autoscaler=autoscaler(result),
         nodes=nodes(result),
         queues=queues(result),
         waits=waits(result),

@@ -4,13 +4,15 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from phalanx.sim.comparison import ComparedMetric, Comparison
-from phalanx.sim.metrics import METRICS, Metric
+from phalanx.sim.metrics import SECONDS_PER_HOUR, Metric, metrics_of_one
 from phalanx.sim.report_data import curve_mean, node_means
-from phalanx.sim.report_text import NOTHING, Result, duration, number, percent, resource_word
+from phalanx.sim.report_text import NOTHING, Result, duration, number, percent, resource_noun, resource_word
+from phalanx.sim.scale_text import scale_event
 from phalanx.sim.size_classes import size_words
 
 SHOWN_EVICTIONS = 200
 SHOWN_NODES = 200
+SHOWN_SCALE_EVENTS = 200
 
 
 def comparison(found: Comparison | None) -> str:
@@ -42,7 +44,7 @@ def _figure_cell(text: str, is_best: bool) -> str:
 
 def figures(result: Result) -> str:
     """Return the metrics of one result as a list of terms."""
-    shown = (metric for metric in METRICS if metric.path[0] != "waitBySize")  # the table of waits has those
+    shown = (metric for metric in metrics_of_one(result) if metric.path[0] != "waitBySize")  # the table of waits has those
     written = ((_title(metric), metric.text(result)) for metric in shown)
     return "".join(f"<div><dt>{escape(label)}</dt><dd>{escape(text)}</dd></div>" for label, text in written)
 
@@ -73,6 +75,26 @@ def evictions(result: Result) -> str:
         for item in found[:SHOWN_EVICTIONS]
     )
     return _table("Evictions", ["After", "Pod", "Of gang", "Action", "For", "Why"], rows) + _left_off(len(found), SHOWN_EVICTIONS)
+
+
+def autoscaler(result: Result) -> str:
+    """Return what each pool was asked for, and when nodes came and went; nothing where there is no autoscaler."""
+    found = result.get("autoscaler")
+    if found is None:
+        return ""
+    what = resource_noun(result)
+    heads = ["Pool", "Scale-ups", "Requested", "Delivered", "Failed", "Given back", "Node hours", f"{what} hours"]
+    pools = ([name, *_pool_cells(figures)] for name, figures in found["pools"].items())
+    events = ([duration(item["time"]), scale_event(item)] for item in found["events"][:SHOWN_SCALE_EVENTS])
+    left_off = _left_off(len(found["events"]), SHOWN_SCALE_EVENTS)
+    return (
+        f"<h3>Autoscaler</h3>{_table('Pools', heads, pools)}{_table('Scaling', ['After', 'What happened'], events)}{left_off}\n\n"
+    )
+
+
+def _pool_cells(figures: dict[str, float]) -> list[str]:
+    counts = [number(figures[name]) for name in ("scaleUps", "nodesRequested", "nodesDelivered", "nodesFailed", "nodesGivenBack")]
+    return [*counts, *(number(figures[name] / SECONDS_PER_HOUR) for name in ("nodeSeconds", "amountSeconds"))]
 
 
 def nodes(result: Result) -> str:

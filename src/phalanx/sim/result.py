@@ -14,6 +14,7 @@ from phalanx.explain.reason_text import as_counted
 from phalanx.model.moment import moment_text
 from phalanx.model.task import GangKey
 from phalanx.sim import curves
+from phalanx.sim.autoscaler_result import autoscaler_metrics, autoscaler_result
 from phalanx.sim.curves import Changes, Numbers
 from phalanx.sim.deadlocks import deadlocks
 from phalanx.sim.fairness import fairness
@@ -65,7 +66,17 @@ def result(world: World, run: Run) -> dict[str, Any]:
                     **_waits(gangs)},
         "nodes": _nodes(held, offered, names, end), "queues": _queues(recorder, end),
     })  # fmt: skip
-    return found
+    return found if world.autoscaler is None else _with_autoscaler(found, world, end)
+
+
+def _with_autoscaler(found: dict[str, Any], world: World, end: float) -> dict[str, Any]:
+    """Add what the autoscaler did; a node is nothing while it is not there."""
+    assert world.autoscaler is not None, "asked for where there is one"
+    own = _rounded(autoscaler_result(world.autoscaler.provider, world.recorder.resource, world.start + end))
+    metrics = {**found["metrics"], "autoscaler": _rounded(autoscaler_metrics(own))}
+    held, offered, names = _node_changes(world.recorder)
+    nodes = _nodes(held, offered, names, end, shows_gaps=True)
+    return {**found, "metrics": metrics, "nodes": _rounded(nodes), "autoscaler": own}
 
 
 def _rounded(value: Any) -> Any:
@@ -187,7 +198,8 @@ def _edges(end: float) -> Numbers:
     return np.linspace(0.0, end, MOST_COLUMNS + 1)
 
 
-def _nodes(held: Changes, offered: Changes, names: list[str], end: float) -> dict[str, Any]:
+def _nodes(held: Changes, offered: Changes, names: list[str], end: float, *, shows_gaps: bool = False) -> dict[str, Any]:
+    """Return which part of each node is held over time; with `shows_gaps` None while it offers nothing."""
     if end <= 0 or not names:
         return {"names": [], "times": [], "held": []}
     size = -(-len(names) // MOST_ROWS)
@@ -197,7 +209,11 @@ def _nodes(held: Changes, offered: Changes, names: list[str], end: float) -> dic
     )
     parts = np.divide(used, whole, out=np.zeros_like(used), where=whole > curves.TINY)
     labels = [group[0] if len(group) == 1 else f"{group[0]}..{group[-1]}" for group in groups]
-    return {"names": labels, "times": _edges(end)[:-1].tolist(), "held": np.clip(parts, 0.0, 1.0).tolist()}
+    shown = np.clip(parts, 0.0, 1.0)
+    if shows_gaps:
+        shown = np.where(whole > curves.TINY, shown, np.nan)
+    rows = [[None if value != value else value for value in row] for row in shown.tolist()] if shows_gaps else shown.tolist()
+    return {"names": labels, "times": _edges(end)[:-1].tolist(), "held": rows}
 
 
 def _queues(recorder: Recorder, end: float) -> dict[str, Any]:

@@ -4,11 +4,10 @@ A scenario is a YAML document of the kind Scenario beside the manifests. Everyth
 with its file, line and field, and with what may stand there; `FIELDS` and its neighbours are the one list of that.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import yaml
 
@@ -16,34 +15,31 @@ from phalanx.config.policies import profile_names
 from phalanx.controllers.builtin import ControllerSettings
 from phalanx.dialects.documents import parse_text
 from phalanx.dialects.yaml_reader import SafeLoader
-from phalanx.errors import ConfigError, SnapshotError
-from phalanx.model.duration import RANGE
+from phalanx.errors import SnapshotError
 from phalanx.sim.expectations import Expectation
-from phalanx.sim.settings import Delays, Duration, Settings, Span, seconds_in
+from phalanx.sim.scenario_autoscaler import read_autoscaler
+from phalanx.sim.scenario_values import (
+    FilePlace,
+    Read,
+    instead_of,
+    leave_out,
+    place_text,
+    read_count,
+    read_list,
+    read_mapping,
+    read_one_of,
+    read_seconds,
+    read_some_seconds,
+    read_span,
+    read_switch,
+    read_text,
+    read_whole,
+)  # fmt: skip
+from phalanx.sim.settings import Delays, Duration, Settings
 
 API_VERSION, KIND = "phalanx.dev/v1alpha1", "Scenario"
 NODE_EVENTS = ("die", "return", "drain", "cordon", "uncordon", "leave", "join")
 NEVER = "never"
-
-Value = TypeVar("Value")
-Read = Callable[["FilePlace", yaml.Node], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class FilePlace:
-    """Where something stands in a file: "scenario.yaml, line 12: nodes[0].event"."""
-
-    file: str
-    path: str = ""
-
-    def at(self, name: str) -> "FilePlace":
-        """Return the place of a field or an item."""
-        return FilePlace(self.file, f"{self.path}{name}" if name.startswith("[") or not self.path else f"{self.path}.{name}")
-
-    def wrong(self, node: yaml.Node, problem: str) -> ConfigError:
-        """Return an error about what stands here."""
-        where = f"{self.path}: " if self.path else ""
-        return ConfigError(f"{self.file}, line {node.start_mark.line + 1}: {where}{problem}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,129 +118,34 @@ def _is_scenario(node: yaml.Node) -> bool:
 
 
 def _scenario(place: FilePlace, node: yaml.Node) -> Scenario:
-    found = _mapping(place, node, FIELDS)
+    found = read_mapping(place, node, FIELDS)
     found.pop("apiVersion", None), found.pop("kind", None), found.pop("metadata", None)
     settings = {SETTING_BY_FIELD[name]: found.pop(name) for name in list(found) if name in SETTING_BY_FIELD}
     return Scenario(settings=Settings(**settings), **found)
 
 
-# --- parts of a document -------------------------------------------------------------------------------------------------
-
-
-def _mapping(place: FilePlace, node: yaml.Node, fields: Mapping[str, Read], *, needed: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Read the fields of a mapping; one that is unknown or missing is wrong."""
-    if not isinstance(node, yaml.MappingNode):
-        raise place.wrong(node, f"expected a mapping with some of {', '.join(fields)}")
-    found: dict[str, Any] = {}
-    for key, value in node.value:
-        name = str(key.value)
-        if name not in fields:
-            raise place.at(name).wrong(key, f"unknown; {_instead(name, tuple(fields))}")
-        found[name] = fields[name](place.at(name), value)
-    missing = [name for name in needed if name not in found]
-    if missing:
-        raise place.wrong(node, f"{missing[0]}: missing; an entry here needs {' and '.join(needed)}")
-    return found
-
-
-def _list(read: Read, place: FilePlace, node: yaml.Node) -> tuple[Any, ...]:
-    if not isinstance(node, yaml.SequenceNode):
-        raise place.wrong(node, "expected a list; begin each entry with '- '")
-    return tuple(read(place.at(f"[{number}]"), item) for number, item in enumerate(node.value))
-
-
-def _instead(name: str, known: tuple[str, ...]) -> str:
-    close = get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"write one of {', '.join(known)}"
-
-
-def _text(place: FilePlace, node: yaml.Node) -> str:
-    if not isinstance(node, yaml.ScalarNode) or not node.value:
-        raise place.wrong(node, "expected text")
-    return str(node.value)
-
-
-def _anything(place: FilePlace, node: yaml.Node) -> None:
-    """Leave a part to others."""
-
-
-def _one_of(known: tuple[str, ...], place: FilePlace, node: yaml.Node) -> str:
-    value = _text(place, node)
-    if value not in known:
-        raise place.wrong(node, f"{value!r} is unknown; write one of {', '.join(known)}")
-    return value
+# --- entries -------------------------------------------------------------------------------------------------------------
 
 
 def _profile(place: FilePlace, node: yaml.Node) -> str:
     """Read the name of a profile, or the path of a configuration as it is given to --config."""
-    name, known = _text(place, node), tuple(profile_names())
+    name, known = read_text(place, node), tuple(profile_names())
     if name not in known and not any(character in name for character in "./"):
-        raise place.wrong(node, f"there is no profile {name!r}; {_instead(name, known)}")
+        raise place.wrong(node, f"there is no profile {name!r}; {instead_of(name, known)}")
     return name
 
 
-def _switch(place: FilePlace, node: yaml.Node) -> bool:
-    return _one_of(("true", "false"), place, node) == "true"
-
-
-def _whole(place: FilePlace, node: yaml.Node) -> int:
-    value = _text(place, node)
-    if not value.isascii() or not value.isdigit():
-        raise place.wrong(node, f"{value!r} is not a whole number; write 0, 1, 2 and so on")
-    return int(value)
-
-
-def _count(place: FilePlace, node: yaml.Node) -> int:
-    value = _whole(place, node)
-    if not 1 <= value <= MOST_TIMES:
-        raise place.wrong(node, f"{value} is not possible; write a number from 1 to {MOST_TIMES}")
-    return value
-
-
-MOST_TIMES = 10_000
-
-
-def _seconds(place: FilePlace, node: yaml.Node) -> float:
-    return _duration(_text(place, node), place, node)
-
-
-def _duration(text: str, place: FilePlace, node: yaml.Node) -> float:
-    found = seconds_in(text)
-    if found is None:
-        raise place.wrong(node, f"{text!r} is not a duration; write for example 90s, 2h30m or a number of seconds")
-    return found
-
-
-def _more_than_nothing(place: FilePlace, node: yaml.Node) -> float:
-    found = _seconds(place, node)
-    if not found:
-        raise place.wrong(node, f"{node.value!r} is no time at all; write for example 1s")
-    return found
-
-
-def _span(place: FilePlace, node: yaml.Node) -> Span:
-    low, sign, high = _text(place, node).partition(RANGE)
-    first = _duration(low.strip(), place, node)
-    last = _duration(high.strip(), place, node) if sign else first
-    if last < first:
-        raise place.wrong(node, f"{node.value!r} ends before it begins; write the shorter duration first")
-    return Span(first, last)
-
-
 def _restart(place: FilePlace, node: yaml.Node) -> float | None:
-    return None if _text(place, node) == NEVER else _seconds(place, node)
-
-
-# --- entries -------------------------------------------------------------------------------------------------------------
+    return None if read_text(place, node) == NEVER else read_seconds(place, node)
 
 
 def _delays(place: FilePlace, node: yaml.Node) -> Delays:
-    return Delays(**_mapping(place, node, dict.fromkeys(("bind", "pull", "start", "stop"), _span)))
+    return Delays(**read_mapping(place, node, dict.fromkeys(("bind", "pull", "start", "stop"), read_span)))
 
 
 def _controllers(place: FilePlace, node: yaml.Node) -> ControllerSettings:
-    fields: dict[str, Read] = {"schedulers": partial(_list, _text), "hyperNodeLevels": partial(_list, _text)}
-    found = _mapping(place, node, fields)
+    fields: dict[str, Read] = {"schedulers": partial(read_list, read_text), "hyperNodeLevels": partial(read_list, read_text)}
+    found = read_mapping(place, node, fields)
     levels = found.get("hyperNodeLevels", ())
     if len(set(levels)) < len(levels):
         raise place.at("hyperNodeLevels").wrong(node, "a label is given twice; write each once, from narrow to wide")
@@ -253,13 +154,15 @@ def _controllers(place: FilePlace, node: yaml.Node) -> ControllerSettings:
 
 
 def _a_duration(place: FilePlace, node: yaml.Node) -> Duration:
-    found = _mapping(place, node, {"match": _text, "duration": _span}, needed=("match", "duration"))
+    found = read_mapping(place, node, {"match": read_text, "duration": read_span}, needed=("match", "duration"))
     return Duration(long_name(found["match"]), found["duration"])
 
 
 def _arrival(place: FilePlace, node: yaml.Node) -> Arrival:
-    names: dict[str, Read] = dict.fromkeys(("gangs", "pods"), partial(_list, _text))
-    found = _mapping(place, node, {"at": _seconds, **names, "every": _more_than_nothing, "times": _count}, needed=("at",))
+    names: dict[str, Read] = dict.fromkeys(("gangs", "pods"), partial(read_list, read_text))
+    found = read_mapping(
+        place, node, {"at": read_seconds, **names, "every": read_some_seconds, "times": read_count}, needed=("at",)
+    )
     if ("gangs" in found) == ("pods" in found):
         raise place.wrong(node, "name either gangs or pods, such as gangs: [research/sweep]")
     if ("every" in found) != ("times" in found):
@@ -267,34 +170,35 @@ def _arrival(place: FilePlace, node: yaml.Node) -> Arrival:
     if "pods" in found and "times" in found:
         raise place.at("times").wrong(node, "stands only beside gangs; write an entry for each pod")
     what = "gangs" if "gangs" in found else "pods"
-    return Arrival(where=_where(place.at(what), node), **{**found, what: tuple(map(long_name, found[what]))})
+    return Arrival(where=place_text(place.at(what), node), **{**found, what: tuple(map(long_name, found[what]))})
 
 
 def _failure(place: FilePlace, node: yaml.Node) -> Failure | Refusal:
-    fields: dict[str, Read] = {"at": _seconds, "pod": _text, "gang": _text, "bind": _text, "times": _count}
-    found = _mapping(place, node, fields)
+    fields: dict[str, Read] = {"at": read_seconds, "pod": read_text, "gang": read_text, "bind": read_text, "times": read_count}
+    found = read_mapping(place, node, fields)
     if sum(name in found for name in ("pod", "gang", "bind")) != 1:
         raise place.wrong(node, "name one of pod, gang and bind, such as pod: research/train-0 or bind: gpu-1")
     if "bind" in found:
-        return Refusal(found.get("at", 0.0), found["bind"], found.get("times", float("inf")), _where(place, node))
+        return Refusal(found.get("at", 0.0), found["bind"], found.get("times", float("inf")), place_text(place, node))
     if "times" in found:
         raise place.at("times").wrong(node, "stands only beside bind; write an entry for each failure")
     if "at" not in found:
         raise place.wrong(node, "at: missing; write when it fails, such as at: 12m")
     names = {key: long_name(value) for key, value in found.items() if key != "at"}
-    return Failure(found["at"], **names, where=_where(place, node))
+    return Failure(found["at"], **names, where=place_text(place, node))
 
 
 def _node_event(place: FilePlace, node: yaml.Node) -> NodeEvent:
-    fields: dict[str, Read] = {"at": _seconds, "node": _text, "event": partial(_one_of, NODE_EVENTS)}
-    return NodeEvent(where=_where(place.at("node"), node), **_mapping(place, node, fields, needed=tuple(fields)))
+    fields: dict[str, Read] = {"at": read_seconds, "node": read_text, "event": partial(read_one_of, NODE_EVENTS)}
+    return NodeEvent(where=place_text(place.at("node"), node), **read_mapping(place, node, fields, needed=tuple(fields)))
 
 
 def _expected_gang(place: FilePlace, node: yaml.Node) -> dict[str, Any]:
     fields: dict[str, Read] = {
-        "starts": _switch, "finishes": _switch, "evicted": _whole, "why": _text, "after": _text, "waits": _span,
+        "starts": read_switch, "finishes": read_switch, "evicted": read_whole, "why": read_text, "after": read_text,
+        "waits": read_span,
     }  # fmt: skip
-    found = _mapping(place, node, fields)
+    found = read_mapping(place, node, fields)
     return {**found, **({"after": long_name(found["after"])} if "after" in found else {})}
 
 
@@ -305,14 +209,16 @@ def _expected_gangs(place: FilePlace, node: yaml.Node) -> dict[str, dict[str, An
 
 
 def _expectation(place: FilePlace, node: yaml.Node) -> Expectation:
+    counts = ("deadlocks", "evictions", *COUNT_BY_FIELD)
     fields: dict[str, Read] = {
-        "profiles": partial(_list, _profile), "gangs": _expected_gangs, **dict.fromkeys(("deadlocks", "evictions"), _whole),
+        "profiles": partial(read_list, _profile), "gangs": _expected_gangs, **dict.fromkeys(counts, read_whole),
     }  # fmt: skip
-    return Expectation(where=_where(place, node), **_mapping(place, node, fields))
+    found = read_mapping(place, node, fields)
+    return Expectation(where=place_text(place, node), **{COUNT_BY_FIELD.get(name, name): value for name, value in found.items()})
 
 
-def _where(place: FilePlace, node: yaml.Node) -> str:
-    return f"{place.file}, line {node.start_mark.line + 1}: {place.path}"
+COUNT_BY_FIELD = {"scaleUps": "scale_ups", "nodesDelivered": "nodes_delivered", "nodesGivenBack": "nodes_given_back"}
+"""What may be expected of an autoscaler."""
 
 
 def long_name(name: str) -> str:
@@ -321,15 +227,16 @@ def long_name(name: str) -> str:
 
 
 FIELDS: Mapping[str, Read] = {
-    "apiVersion": partial(_one_of, (API_VERSION,)), "kind": _text, "metadata": _anything,
-    "until": _more_than_nothing, "seed": _whole, **dict.fromkeys(("period", "heartbeat", "settling"), _more_than_nothing),
-    "longestRest": _seconds, "delays": _delays, "restart": _restart,
-    "keepsProgress": _switch, "binder": _switch, "durations": partial(_list, _a_duration), "arrivals": partial(_list, _arrival),
-    "failures": partial(_list, _failure), "nodes": partial(_list, _node_event), "controllers": _controllers,
-    "expect": partial(_list, _expectation),
+    "apiVersion": partial(read_one_of, (API_VERSION,)), "kind": read_text, "metadata": leave_out,
+    "until": read_some_seconds, "seed": read_whole, **dict.fromkeys(("period", "heartbeat", "settling"), read_some_seconds),
+    "longestRest": read_seconds, "delays": _delays, "restart": _restart,
+    "keepsProgress": read_switch, "binder": read_switch, "durations": partial(read_list, _a_duration),
+    "arrivals": partial(read_list, _arrival), "failures": partial(read_list, _failure), "nodes": partial(read_list, _node_event),
+    "controllers": _controllers, "autoscaler": read_autoscaler, "expect": partial(read_list, _expectation),
 }  # fmt: skip
 """What a scenario may hold."""
 SETTING_BY_FIELD = {
     "period": "period", "delays": "delays", "restart": "restart_after", "keepsProgress": "keeps_progress", "durations": "durations",
     "binder": "has_binder", "heartbeat": "heartbeat", "settling": "settling", "longestRest": "parks_up_to",
+    "autoscaler": "autoscaler",
 }  # fmt: skip

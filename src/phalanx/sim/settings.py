@@ -3,25 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from random import Random
 
 from phalanx.model.duration import range_in
 from phalanx.model.duration import seconds_in as seconds_in
 from phalanx.model.task import GangKey
+from phalanx.sim.node_pools import AutoscalerSettings
+from phalanx.sim.spans import Span as Span
 
 FOREVER = float("inf")
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Seconds, or a range of which some are drawn."""
-
-    low: float
-    high: float
-
-    def draw(self, chance: Random) -> float:
-        """Return some seconds of the range; a range of one value takes no chance."""
-        return self.low if self.low == self.high else chance.uniform(self.low, self.high)
 
 
 def span_in(text: str) -> Span | None:
@@ -80,6 +69,8 @@ class Settings:
     """Groups say why they wait. Nobody reads it while weeks pass; why gangs wait at the end is found out then."""
     has_binder: bool = False
     """Sessions ask for binds by BindRequests, and the binder carries them out; otherwise pods are bound at once."""
+    autoscaler: AutoscalerSettings | None = None
+    """Adds nodes for pods that wait, and removes those that nobody uses; None: nodes are as the scenario says."""
 
     def span_of(self, gang: str) -> Span:
         """Return how long a gang runs that does not say so itself."""

@@ -152,10 +152,9 @@ def _plan_failure(world: World, failure: Failure, known: Known) -> None:
 
 
 def _plan_refusal(world: World, parts: Cast, refusal: Refusal, known: Known) -> None:
-    name = refusal.name if refusal.name in parts.nodes else long_name(refusal.name)
-    _check_there(
-        refusal.where, f"Node or Pod {refusal.name!r}", name in parts.nodes or ("Pod", name) in known or _may_come(name, known)
-    )
+    is_node = refusal.name in parts.nodes or _is_of_pool(world, refusal.name)
+    name = refusal.name if is_node else long_name(refusal.name)
+    _check_there(refusal.where, f"Node or Pod {refusal.name!r}", is_node or ("Pod", name) in known or _may_come(name, known))
     world.plan(refusal.at, partial(world.faults.refuse_binds, name, refusal.times))
 
 
@@ -181,14 +180,22 @@ def _first_event(scenario: Scenario, node: str) -> NodeEvent:
 
 
 def _plan_node_event(world: World, parts: Cast, event: NodeEvent) -> None:
-    if event.node not in parts.nodes:
+    if _is_of_pool(world, event.node) and event.node not in parts.nodes:
+        if event.event == "join":
+            raise ConfigError(f"{event.where}: {event.node!r} joins when the autoscaler asks its pool for it; write another event")
+    elif event.node not in parts.nodes:
         known = ", ".join(list(parts.nodes)[:5]) + (" and others" if len(parts.nodes) > 5 else "")
         raise ConfigError(f"{event.where}: {event.node!r} does not exist; write one of the nodes, such as {known or 'none'}")
-    world.plan(event.at, partial(_do, world, parts.nodes[event.node], event))
+    world.plan(event.at, partial(_do, world, parts.nodes.get(event.node), event))
 
 
-def _do(world: World, node: Document, event: NodeEvent) -> None:
-    if event.event == "join":
+def _is_of_pool(world: World, node: str) -> bool:
+    """Tell whether a pool of the autoscaler may have a node of this name."""
+    return world.autoscaler is not None and world.autoscaler.may_have(node)
+
+
+def _do(world: World, node: Document | None, event: NodeEvent) -> None:
+    if event.event == "join" and node is not None:
         world.faults.join(node)
     else:
         world.faults.by_name[event.event](event.node)

@@ -22,7 +22,7 @@ from phalanx.errors import ClusterError, SnapshotError
 from phalanx.explain.missing_groups import missing_groups
 from phalanx.explain.why import why
 from phalanx.manifests.gpu_reservations import home_documents
-from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, QUEUE, SILENT, Document, object_key, split_key
+from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, NODE, POD, QUEUE, SILENT, Document, object_key, split_key
 from phalanx.model.resources import CPU, GPU, scale_of
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.model.task_status import COMPLETED
@@ -36,7 +36,9 @@ from phalanx.scheduling.shards import decide
 from phalanx.session.cycle import Profile, run_cycle, run_isolated
 from phalanx.session.decision import Decisions, Eviction
 from phalanx.session.shard_decisions import as_one
+from phalanx.sim.autoscaler import Autoscaler, ClusterView
 from phalanx.sim.claim_controller import ClaimKeeping
+from phalanx.sim.cloud_provider import CloudProvider
 from phalanx.sim.device_plugins import Devices
 from phalanx.sim.faults import Faults
 from phalanx.sim.kubelets import Kubelets
@@ -75,9 +77,12 @@ class World:
         """
         self.last_change = start
         """When something happened last, besides sessions that change nothing for anybody."""
+        self.last_progress = start
+        """The same, besides nodes that an autoscaler adds and removes: they may come and go for ever and help nobody."""
         chosen = settings or Settings()
         self.settings, self.start, self._chance = replace(chosen, has_binder=chosen.has_binder and not is_solo), start, Random(seed)
         self.time = VirtualTime(start)
+        self.autoscaler: Autoscaler | None = None
         self.store = MemoryStore(lambda: self.time.now)
         self.problems: list[str] = []
         """Objects that could not be understood, each with what is wrong."""
@@ -97,6 +102,7 @@ class World:
             QuarantineEvents(self.port, self.cache).start()
         self._begin_scheduling(profile, gates, controllers, is_served=is_served)
         self._begin_work()
+        self._begin_autoscaler(seed)
 
     def _begin_clusters(self, schedulers: frozenset[str], *, is_solo: bool) -> None:
         """Keep the cluster as it is, and as the scheduler sees it; both are one unless the scheduler knows no gangs."""
@@ -126,7 +132,8 @@ class World:
         pace = Pace(
             gap=self.settings.period, later=self.settings.settling, heartbeat=self.settings.heartbeat, rests=True,
             is_resilient=is_served, isolates=self._isolates, arrival=Pace().arrival if is_served else 0.0,
-            writes_pod_conditions=is_served, wakes_all=is_served, says_why=self.settings.says_why,
+            writes_pod_conditions=is_served or self._has_autoscaler, wakes_all=is_served,
+            says_why=self.settings.says_why or self._has_autoscaler,
         )  # fmt: skip
         is_unschedulable_kept = self.settings.parks_up_to > 0 and not profile.policy.counts_all_gangs
         self.loop = SessionLoop(
@@ -166,6 +173,22 @@ class World:
         self.loop.decided.append(self._note_session)
         self.store.listen(self._follow)
 
+    @property
+    def _has_autoscaler(self) -> bool:
+        """Somebody reads the conditions of pods."""
+        return self.settings.autoscaler is not None
+
+    def _begin_autoscaler(self, seed: int) -> None:
+        """Begin what adds and removes nodes; what it draws leaves everything else that is drawn as it is."""
+        chosen = self.settings.autoscaler
+        if chosen is None:
+            return
+        self._choose_resource([])
+        provider = CloudProvider(chosen, self.store, self.time, self.faults, Random(f"{seed} autoscaler"))
+        view = ClusterView(self.cluster.state.task, self.cache.cluster.state.on_node)
+        self.autoscaler = Autoscaler(chosen, provider, self.store, self.time, view)
+        provider.restocked.append(self._note_progress)
+
     def on_event(self, listener: Callable[[RecordEvent], None]) -> None:
         """Call somebody with every event that a session or a controller records."""
         for port in (self.port, self._controller_port):
@@ -201,17 +224,22 @@ class World:
     def load(self, documents: Iterable[Document]) -> None:
         """Enter objects as they are: nodes, queues, and pods that run already."""
         found = list(documents)
-        self._choose_resource(found)
+        nodes = [document for document in found if document.get("kind") == "Node"]
+        if nodes:
+            self._choose_resource(nodes)
         for document in found:
             self.store.load(document)
         self._record_arrivals()
 
-    def _choose_resource(self, documents: list[Document]) -> None:
-        """Count GPUs where nodes have any, else CPUs."""
-        nodes = [document for document in documents if document.get("kind") == "Node"]
-        if nodes:
-            has_gpus = any(str((node.get("status", {}).get("allocatable") or {}).get(GPU, 0)) != "0" for node in nodes)
-            self.recorder.resource = GPU if has_gpus else CPU
+    def _choose_resource(self, nodes: list[Document]) -> None:
+        """Count GPUs where nodes have any, else CPUs; the nodes that an autoscaler may add count too."""
+        pools = self.settings.autoscaler.pools if self.settings.autoscaler is not None else ()
+        offers = [
+            *(node.get("status", {}).get("allocatable") or {} for node in nodes),
+            *(pool.template.allocatable for pool in pools),
+        ]
+        has_gpus = any(str(offered.get(GPU, 0)) != "0" for offered in offers)
+        self.recorder.resource = GPU if has_gpus else CPU
 
     def submit(self, groups: Sequence[Sequence[Document]]) -> None:
         """Create the objects of gangs that arrive at one moment: groups first, then pods of all of them in turn."""
@@ -264,6 +292,8 @@ class World:
         self.recorder.hear(event)
         if not _is_a_note(event):
             self.last_change = self.now
+            if not self._is_scaling(event):
+                self._note_progress()
         if event.kind is not POD:
             self._follow_others(event)
             return
@@ -272,6 +302,13 @@ class World:
             self.work.touch(gang)
             if event.type == ADDED or gang != before:
                 self._arrive(gang)
+
+    def _note_progress(self) -> None:
+        self.last_progress = self.now
+
+    def _is_scaling(self, event: WatchEvent) -> bool:
+        """Tell whether a change is only a node that an autoscaler adds or removes."""
+        return self.autoscaler is not None and event.kind is NODE and self.autoscaler.may_have(event.object["metadata"]["name"])
 
     def _follow_others(self, event: WatchEvent) -> None:
         """Note a group that a controller made, whose pods come later, and the end of a job that ends its gang."""

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from phalanx.controllers.objects import is_of_its_node
 from phalanx.dialects.fresh_pods import fresh
 from phalanx.kubernetes.spread import HOSTNAME
 from phalanx.kubernetes.taints import OF_UNREADY_NODES, UNSCHEDULABLE
@@ -126,13 +127,9 @@ def _losing(node: Document, cluster: TrialCluster, *, keeps_daemons: bool) -> It
     """Yield what becomes of the pods of a node that goes."""
     for task in cluster.on_node(node["metadata"]["name"]):
         pod = cluster.find(POD, task.key)
-        if pod is None or (keeps_daemons and _is_of_daemon_set(pod)):
+        if pod is None or (keeps_daemons and is_of_its_node(pod)):
             continue
-        yield Edit(pod, waiting_again(pod) if task.gang is not None and not _is_of_daemon_set(pod) else None)
-
-
-def _is_of_daemon_set(pod: Document) -> bool:
-    return any(owner.get("kind") in ("DaemonSet", "Node") for owner in pod["metadata"].get("ownerReferences") or ())
+        yield Edit(pod, waiting_again(pod) if task.gang is not None and not is_of_its_node(pod) else None)
 
 
 def waiting_again(pod: Document) -> Document:
