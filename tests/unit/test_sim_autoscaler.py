@@ -342,3 +342,19 @@ def test_a_world_without_an_autoscaler_says_nothing_of_one() -> None:
     found = result(cluster, Run("phalanx"))
     assert "autoscaler" not in found
     assert "autoscaler" not in found["metrics"]
+
+
+def test_a_gang_that_waits_for_quota_scales_nothing() -> None:
+    cluster = world()
+    cluster.load([build.queue("small", capability={"nvidia.com/gpu": 8})])
+    worlds.submit(cluster, worlds.gang("train", tasks=2, gpus=8, queue="small"))
+    worlds.run(cluster, HOUR)
+    assert events(cluster) == []
+
+
+def test_a_gang_that_fits_in_part_on_nodes_that_are_there_gets_the_rest_in_one_scale_up() -> None:
+    cluster = world(pool(min=2))
+    worlds.submit(cluster, worlds.gang("train", tasks=5, gpus=8))
+    worlds.run(cluster, HOUR)
+    assert kinds(cluster, "scale-up") == [(10.0, "gpu", "scale-up", 3)]
+    assert running(cluster) == 5
