@@ -8,6 +8,7 @@ from phalanx.errors import ConfigError
 
 MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
+MOST_DIGITS = 9
 LONGEST_DAYS = 366 * 8
 """How far a moment is looked for: the 29th of February may be eight years away."""
 FIELDS_BY_WORD = {
@@ -98,15 +99,19 @@ def _range(text: str, field: _Field) -> range:
     else:
         first = _number(low, field)
         last = _number(high, field) if dash else (field.high if slash else first)
-    if first > last or (slash and not (step.isdecimal() and int(step))):
+    if first > last or (slash and not (_is_number(step) and int(step))):
         raise _wrong(text, field)
     return range(first, last + 1, int(step) if slash else 1)
+
+
+def _is_number(text: str) -> bool:
+    return text.isdecimal() and len(text) <= MOST_DIGITS
 
 
 def _number(text: str, field: _Field) -> int:
     if text in field.words:
         return field.words.index(text) + field.low
-    if not text.isdecimal() or not field.low <= int(text) <= field.high:
+    if not _is_number(text) or not field.low <= int(text) <= field.high:
         raise _wrong(text, field)
     return int(text)
 

@@ -9,6 +9,7 @@ import msgspec
 from phalanx.errors import ConfigError
 from phalanx.model.name_pattern import pattern_of as pattern_of
 
+EXAMPLE = '{"gang": "research/bert", "seconds": 5400}'
 ENOUGH = 3
 """With so many finished gangs of its owner nobody asks for those of its name, and so on."""
 
@@ -35,9 +36,9 @@ def read_history(text: bytes, name: str) -> list[FinishedGang]:
         try:
             if line.strip():
                 found.append(msgspec.json.decode(line, type=FinishedGang))
-        except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
-            example = '{"gang": "research/bert", "seconds": 5400}'
-            raise ConfigError(f"{name}, line {number}: {problem}; write one object per line, such as {example}") from problem
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
+            fault = "it is nested too deeply" if isinstance(problem, RecursionError) else problem
+            raise ConfigError(f"{name}, line {number}: {fault}; write one object per line, such as {EXAMPLE}") from problem
     return found
 
 
