@@ -19,7 +19,7 @@ from phalanx.dialects.yaml_reader import SafeLoader
 from phalanx.errors import ConfigError, SnapshotError
 from phalanx.model.duration import RANGE
 from phalanx.sim.expectations import Expectation
-from phalanx.sim.settings import Delays, Duration, Settings, Span, seconds_in
+from phalanx.sim.settings import Checkpoints, Delays, Duration, Settings, Span, seconds_in
 
 API_VERSION, KIND = "phalanx.dev/v1alpha1", "Scenario"
 NODE_EVENTS = ("die", "return", "drain", "cordon", "uncordon", "leave", "join")
@@ -257,6 +257,11 @@ def _a_duration(place: FilePlace, node: yaml.Node) -> Duration:
     return Duration(long_name(found["match"]), found["duration"])
 
 
+def _checkpoints(place: FilePlace, node: yaml.Node) -> Checkpoints:
+    found = _mapping(place, node, {"match": _text, "every": _more_than_nothing}, needed=("match", "every"))
+    return Checkpoints(long_name(found["match"]), found["every"])
+
+
 def _arrival(place: FilePlace, node: yaml.Node) -> Arrival:
     names: dict[str, Read] = dict.fromkeys(("gangs", "pods"), partial(_list, _text))
     found = _mapping(place, node, {"at": _seconds, **names, "every": _more_than_nothing, "times": _count}, needed=("at",))
@@ -324,12 +329,14 @@ FIELDS: Mapping[str, Read] = {
     "apiVersion": partial(_one_of, (API_VERSION,)), "kind": _text, "metadata": _anything,
     "until": _more_than_nothing, "seed": _whole, **dict.fromkeys(("period", "heartbeat", "settling"), _more_than_nothing),
     "longestRest": _seconds, "delays": _delays, "restart": _restart,
-    "keepsProgress": _switch, "binder": _switch, "durations": partial(_list, _a_duration), "arrivals": partial(_list, _arrival),
+    "keepsProgress": _switch, "binder": _switch, "durations": partial(_list, _a_duration),
+    "checkpoints": partial(_list, _checkpoints), "arrivals": partial(_list, _arrival),
     "failures": partial(_list, _failure), "nodes": partial(_list, _node_event), "controllers": _controllers,
     "expect": partial(_list, _expectation),
 }  # fmt: skip
 """What a scenario may hold."""
 SETTING_BY_FIELD = {
     "period": "period", "delays": "delays", "restart": "restart_after", "keepsProgress": "keeps_progress", "durations": "durations",
-    "binder": "has_binder", "heartbeat": "heartbeat", "settling": "settling", "longestRest": "parks_up_to",
+    "checkpoints": "checkpoints", "binder": "has_binder", "heartbeat": "heartbeat", "settling": "settling",
+    "longestRest": "parks_up_to",
 }  # fmt: skip
