@@ -26,7 +26,7 @@ TOLD = (
     "dialects/volcano_status.py", "dialects/kai_status.py", "dialects/kai_events.py", "dialects/coscheduling_status.py",
     "dialects/status.py", "dialects/native_status.py", "controllers/gates.py", "scheduling/events.py", "explain/answer.py",
     "dialects/yunikorn.py", "dialects/pod_gangs_status.py", "controllers/kueue.py", "controllers/quarantine.py",
-    "explain/quarantine.py", "explain/events.py", "session/isolation.py",
+    "explain/quarantine.py", "explain/overdue.py", "explain/events.py", "model/gang.py", "session/isolation.py",
     "controllers/objects.py", "controllers/cronjob.py", "controllers/jobflow.py", "controllers/queue.py",
     "controllers/grouper/controller.py", "controllers/volcano_job/controller.py", "controllers/volcano_job/job_status.py",
     "scheduling/status_writer.py", "controllers/hypernode_checks.py", "controllers/unmade_pods.py",

@@ -14,7 +14,7 @@ from phalanx.model.duration import range_in
 from phalanx.model.gang import Gang
 from phalanx.model.queue import Queue
 from phalanx.model.run_times import UNKNOWN, RunTimes
-from phalanx.model.task import GangKey, Task
+from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.model.work_annotations import DEFAULT_DURATION, DURATION, KUEUE_MAXIMUM, MAX_DURATION
 from phalanx.state.finished_runs import ENOUGH, likeness, quantile
 from phalanx.state.snapshot import Snapshot
@@ -29,9 +29,10 @@ def run_times(gang: Gang | None, task: Task | None, queue: Queue | None) -> RunT
     """Return the run time of a gang, given a pod of it and its queue."""
     pod, labels = ({}, {}) if task is None else (task.annotations, task.labels)
     group, queued = {} if gang is None else gang.annotations, {} if queue is None else queue.annotations
+    whose = "group" if gang is None or gang.has_object else "pod"
     faults: list[str] = []
-    expected = _all((("pod", pod, DURATION), ("group", group, DURATION), ("queue", queued, DEFAULT_DURATION)), faults)
-    limits = _all([(owner, texts, MAX_DURATION) for owner, texts in (("pod", pod), ("group", group), ("queue", queued))], faults)
+    expected = _all((("pod", pod, DURATION), (whose, group, DURATION), ("queue", queued, DEFAULT_DURATION)), faults)
+    limits = _all([(owner, texts, MAX_DURATION) for owner, texts in (("pod", pod), (whose, group), ("queue", queued))], faults)
     limits += _all([("pod", labels, KUEUE_MAXIMUM)], faults)
     if task is not None and task.deadline < inf:
         limits.append((task.deadline, task.deadline, "activeDeadlineSeconds"))
@@ -40,6 +41,11 @@ def run_times(gang: Gang | None, task: Task | None, queue: Queue | None) -> RunT
     shortest, longest, source = expected[0] if expected else (inf, inf, "")
     _, maximum, limit = min(limits, default=(inf, inf, ""))
     return RunTimes(shortest, longest, maximum, source, limit, tuple(faults))
+
+
+def speaker(members: Mapping[TaskKey, Task]) -> Task | None:
+    """Return the pod that speaks for all pods of a gang: the first by name."""
+    return members[min(members)] if members else None
 
 
 def _all(places: Iterable[tuple[str, Mapping[str, str], str]], faults: list[str]) -> list[Said]:
@@ -77,7 +83,7 @@ class RunTimesBook:
         if gang is None:
             return UNKNOWN
         members = self._snapshot.members_of(key)
-        found = run_times(gang, next(iter(members.values()), None), self._snapshot.queues.get(gang.queue))
+        found = run_times(gang, speaker(members), self._snapshot.queues.get(gang.queue))
         return self._predicted(key, len(members), found) if self._is_predicted and found.longest == inf else found
 
     def _predicted(self, key: GangKey, size: int, found: RunTimes) -> RunTimes:
