@@ -6,10 +6,9 @@ from math import inf
 from phalanx.model.gang import OVERDUE, Gang
 from phalanx.model.queue import Queue
 from phalanx.model.task import GangKey, Task, TaskKey
-from phalanx.model.task_status import Status
 from phalanx.model.work_annotations import EVICT, OVERDUE_SINCE
 from phalanx.model.work_annotations import OVERDUE as OVERDUE_RULE
-from phalanx.state.run_times import run_times, speaker
+from phalanx.state.run_times import begun, run_times, speaker
 from phalanx.state.snapshot import Snapshot
 
 Members = Mapping[TaskKey, Task]
@@ -26,17 +25,12 @@ def overdue_in_evicting_queues(snapshot: Snapshot) -> list[GangKey]:
     return [key for key, name in found if name in snapshot.queues and evicts_overdue(snapshot.queues[name])]
 
 
-def begun(gang: Gang, members: Members) -> float:
-    """Return since when a gang has had its minimum running; 0 when nobody says, or when it has not."""
-    moments = sorted(task.started for task in members.values() if task.status is Status.RUNNING and task.started)
-    return moments[max(gang.min_member, 1) - 1] if len(moments) >= max(gang.min_member, 1) else 0.0
-
-
 def due_of(gang: Gang, members: Members, queue: Queue | None) -> float:
     """Return when a running gang has run as long as it may; `inf` if nobody bounds it, or if it does not run."""
-    maximum = run_times(gang, speaker(members), queue).maximum
-    since = begun(gang, members) if maximum < inf else 0.0
-    return since + maximum if since else inf
+    if run_times(gang, speaker(members), queue).maximum == inf:  # most gangs have none
+        return inf
+    since = begun(gang, members)
+    return since + run_times(gang, speaker(members), queue, since=since).maximum if since else inf
 
 
 def says_overdue(gang: Gang, members: Members) -> bool:
