@@ -73,8 +73,8 @@ NOT_RUN = {
     "-pod-grouper": "needs a cluster",
     "phalanx run --scheduler-name kai-scheduler --profile kai": "needs a cluster",
     "phalanx run --scheduler-name phalanx": "needs a cluster",
-    "kubectl taint nodes gpu-1 gpu-2 example.com/gangs=true:NoSchedule": "needs a cluster; tests/integration/test_neighbours_live.py",
-    "kubectl label nodes gpu-1 gpu-2 example.com/gangs=true": "needs a cluster; tests/integration/test_neighbours_live.py",
+    "kubectl taint nodes gpu-1 gpu-2 example.com/gangs=true:NoSchedule": "needs a cluster: tests/integration",
+    "kubectl label nodes gpu-1 gpu-2 example.com/gangs=true": "needs a cluster: tests/integration",
     "phalanx run --config batch.yaml --scheduler-name batch --lease-name phalanx-batch": "needs a cluster",
     "phalanx run --config serving.yaml --scheduler-name serving --lease-name phalanx-serving "
     "--controllers -volcano-job": "needs a cluster",

@@ -38,7 +38,6 @@ def test_any_other_queue_evicts_nobody() -> None:
     assert decided(99, EVICTS, {"phalanx.dev/duration": "1h"}).decisions.evictions == {}
 
 
-def test_before_that_another_session_is_due_when_it_is() -> None:
-    cycle = decided(0.5, {**EVICTS, **ONE_HOUR})
-    assert cycle.decisions.evictions == {}
-    assert cycle.decisions.again == NOW + 1800
+def test_before_that_nobody_is_evicted() -> None:
+    assert decided(0.99, {**EVICTS, **ONE_HOUR}).decisions.evictions == {}
+    assert len(decided(1.0, {**EVICTS, **ONE_HOUR}).decisions.evictions) == 2

@@ -510,6 +510,17 @@ def test_history_says_since_when_it_waits_and_what_changed_last() -> None:
     ])  # fmt: skip
 
 
+def test_history_says_once_that_it_runs_longer_than_it_may() -> None:
+    group, pod = build.gang("train", cpu=1)
+    pod["spec"]["nodeName"], pod["status"] = "node-0", {"phase": "Running", "startTime": FIVE_MINUTES_AGO}
+    group["metadata"]["annotations"] = {"phalanx.dev/max-duration": "2m"}
+    condition = {"type": "Overdue", "status": "True", "reason": "LongerThanMaximum", "lastTransitionTime": FIVE_MINUTES_AGO}
+    group["status"] = {"phase": "Running", "conditions": [condition]}
+    assert texts(stage(explained(NODE, group, pod), Stage.HISTORY)) == [
+        "it has run for 5m, longer than its maximum of 2m (phalanx.dev/max-duration of the group)",
+    ]
+
+
 def test_pods_that_came_later_than_their_group_count() -> None:
     group, pod = build.gang("train", cpu=90)
     group["metadata"]["creationTimestamp"], pod["metadata"]["creationTimestamp"] = "2026-01-01T11:00:00Z", FIVE_MINUTES_AGO

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from phalanx.dialects.cluster import ObjectCluster
+from phalanx.model.gang import Gang
 from phalanx.model.run_times import RunTimes
 from phalanx.model.task import GangKey, TaskKey
-from phalanx.state.run_times import RunTimesBook
+from phalanx.state.run_times import RunTimesBook, run_times
 from phalanx.testing import build
 
 TRAIN = GangKey("default/train")
@@ -98,3 +99,18 @@ def test_one_that_is_late_ends_by_the_longest_that_was_expected_and_by_its_maxim
     assert known.end(0, 4000) == 5400
     assert known.end(0, 6000) == 7200
     assert replace(known, maximum=inf).end(0, 6000) == 9000
+
+
+def test_the_deadline_of_an_owner_is_a_maximum_and_counts_from_its_own_start() -> None:
+    start, one_hour = 1_767_225_600.0, "activeDeadlineSeconds of its owner"
+    gang = Gang(GangKey("a/b"), annotations={"phalanx.dev/owner-deadline": "3600s from 2026-01-01T00:00:00Z"})
+    found = [run_times(gang, None, None, since=since) for since in (0.0, start + 600, start + 7200)]
+    assert [(each.maximum, each.limit) for each in found] == [(3600, one_hour), (3000, one_hour), (3600, one_hour)]
+    plain = Gang(GangKey("a/b"), annotations={"phalanx.dev/owner-deadline": "90s"})
+    assert run_times(plain, None, None, since=start).maximum == 90
+
+
+def test_a_deadline_of_an_owner_that_nobody_can_read_is_a_fault() -> None:
+    gang = Gang(GangKey("a/b"), annotations={"phalanx.dev/owner-deadline": "soon"})
+    (fault,) = run_times(gang, None, None).faults
+    assert fault.startswith("phalanx.dev/owner-deadline of the group: 'soon' is not a duration")

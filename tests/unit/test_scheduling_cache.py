@@ -254,6 +254,7 @@ def test_a_broken_object_is_told_of_once_until_it_is_mended() -> None:
         ({"annotations": {"x": "y"}}, SOON),
         ({"deletionTimestamp": "2026-01-01T00:00:00Z"}, SOON),
         ({"resourceVersion": "7"}, NEVER),
+        ({"annotations": {"phalanx.dev/last-checkpoint": "2026-01-05T09:40:00Z"}}, NEVER),
     ],
 )
 def test_a_pod_matters_when_it_waits_otherwise_ends_or_goes(change: dict[str, Any], urgency: Urgency) -> None:
@@ -283,6 +284,7 @@ def node(**status: Any) -> Document:
 
 
 READY, NOT_READY = ([{"type": "Ready", "status": word, "lastHeartbeatTime": "now"}] for word in ("True", "False"))
+SAVED = {**build.pod_group("g")["metadata"], "annotations": {"phalanx.dev/last-checkpoint": "2026-01-05T09:40:00Z"}}
 BUDGET = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b", "namespace": "default"}, "spec": {}}
 
 
@@ -298,6 +300,7 @@ BUDGET = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": 
         (build.pod_group("g"), {**build.pod_group("g"), "status": {"phase": "Pending", "running": 3}}, NEVER),
         (build.pod_group("g"), build.pod_group("g", phase="Inqueue"), SOON),
         (build.pod_group("g"), build.pod_group("g", min_member=2), SOON),
+        (build.pod_group("g"), {**build.pod_group("g"), "metadata": SAVED}, NEVER),
         (build.queue("q"), {**build.queue("q"), "status": {"state": "Open", "running": 3}}, NEVER),
         (build.queue("q"), {**build.queue("q"), "status": {"state": "Closed"}}, SOON),
         (build.queue("q"), build.queue("q", weight=2), SOON),

@@ -13,6 +13,7 @@ from phalanx.sim.generate import LIMITS, GeneratorSettings, generate, read_setti
 from phalanx.sim.named_workloads import LIMITS_BY_OPTION
 from phalanx.sim.traces import FORMATS
 from phalanx.sim.workload import HIGH, LOW, NORMAL, Workload
+from phalanx.sim.workload_objects import gang_objects
 
 DAY = 86400
 
@@ -128,6 +129,14 @@ def test_a_node_has_the_gpus_asked_for_and_tasks_no_more() -> None:
     workload = generate(2, jobs=200, nodes=3, gpus=2)
     assert {machine.offers["nvidia.com/gpu"] for machine in workload.machines} == {"2"}
     assert {part.request["nvidia.com/gpu"] for gang in workload.gangs for part in gang.parts} == {"1", "2"}
+
+
+def test_gangs_save_their_work_if_asked_to_and_are_the_same_otherwise() -> None:
+    usual, saving = generate(2, jobs=20), generate(2, jobs=20, checkpoints=15)
+    assert {gang.checkpoint_every for gang in saving.gangs} == {900.0}
+    assert saving == usual.with_checkpoints(15)
+    group, *_ = gang_objects(saving.gangs[0], "volcano")
+    assert group["metadata"]["annotations"]["phalanx.dev/checkpoint-every"] == "900.000s"
 
 
 def test_the_reference_lists_every_setting_with_its_usual_value_and_limits() -> None:

@@ -3,9 +3,13 @@
 import pytest
 
 from phalanx.errors import SnapshotError
+from phalanx.model.kinds import GROUP_BY_DIALECT, POD
+from phalanx.model.moment import moment_text
 from phalanx.model.task import GangKey, TaskKey
+from phalanx.model.work_annotations import CHECKPOINT_EVERY, LAST_CHECKPOINT
+from phalanx.sim.playback import End, play
 from phalanx.sim.running_work import DURATION, duration_of
-from phalanx.sim.settings import Duration, Settings, Span
+from phalanx.sim.settings import Checkpoints, Duration, Settings, Span
 from phalanx.testing import build
 from tests.support import sim_worlds as worlds
 
@@ -63,6 +67,74 @@ def test_an_interrupted_gang_begins_anew_unless_progress_is_kept(keeps_progress:
     assert first == (1.0, 31.0)
     assert second[1] == pytest.approx(second[0] + (30 if keeps_progress else 60))
     assert worlds.record(world, "a").finished == second[1]
+
+
+GANG_OF_PODS = {"name": "a", "min-available": "2"}
+SAVING = Settings(checkpoints=(Checkpoints("default/*", 20.0),))
+
+
+def test_an_interrupted_gang_goes_on_at_its_last_checkpoint() -> None:
+    world = worlds.world(nodes=2, gpus=1, settings=SAVING)
+    worlds.submit(world, worlds.gang("a", tasks=2, duration="100s", gpus=1))
+    for moment in (56, 90):
+        world.plan(moment, lambda: world.faults.fail("default", "a-0"))
+    worlds.run(world, 300)
+    first, second, third = worlds.record(world, "a").spans
+    assert (first, second[1]) == ((1.0, 56.0), 90.0)
+    assert worlds.record(world, "a").kept[:2] == [40.0, 20.0]
+    assert third[1] == worlds.record(world, "a").finished == third[0] + 40
+
+
+def test_a_gang_that_is_interrupted_before_it_saves_again_keeps_what_it_had_saved() -> None:
+    world = worlds.world(nodes=2, gpus=1, settings=SAVING)
+    worlds.submit(world, worlds.gang("a", tasks=2, duration="100s", gpus=1))
+    for moment in (25, 35):
+        world.plan(moment, lambda: world.faults.fail("default", "a-0"))
+    worlds.run(world, 300)
+    assert worlds.record(world, "a").kept[:2] == [20.0, 0.0]
+    last = worlds.record(world, "a").spans[-1]
+    assert last[1] == last[0] + 80
+
+
+def test_what_a_pod_says_of_checkpoints_goes_before_its_group_and_the_scenario() -> None:
+    world = worlds.world(nodes=2, gpus=1, settings=SAVING)
+    group, pod = worlds.gang("a", tasks=1, duration="100s", gpus=1)
+    group["metadata"]["annotations"][CHECKPOINT_EVERY] = "50s"
+    pod["metadata"]["annotations"][CHECKPOINT_EVERY] = "0s"
+    other, other_pod = worlds.gang("b", tasks=1, duration="100s", gpus=1)
+    other["metadata"]["annotations"][CHECKPOINT_EVERY] = "50s"
+    worlds.submit(world, [group, pod], [other, other_pod])
+    for name in ("a-0", "b-0"):
+        world.plan(71, lambda name=name: world.faults.fail("default", name))  # type: ignore[misc]
+    worlds.run(world, 72)
+    assert (worlds.record(world, "a").kept, worlds.record(world, "b").kept) == ([0.0], [50.0])
+
+
+def test_a_checkpoint_is_written_on_the_group_as_a_job_would() -> None:
+    world = worlds.world(nodes=1, gpus=1, settings=SAVING)
+    worlds.submit(world, worlds.gang("a", tasks=1, duration="100s", gpus=1), worlds.gang("b", tasks=2, duration="100s", gpus=1))
+    worlds.run(world, 50)
+    found = [world.store.get(GROUP_BY_DIALECT["volcano"], "default", name)["metadata"]["annotations"] for name in ("a", "b")]
+    assert found[0][LAST_CHECKPOINT] == moment_text(int(world.start + 41))
+    assert LAST_CHECKPOINT not in found[1], "it has not started"
+
+
+def test_a_checkpoint_of_a_gang_without_a_group_is_written_on_its_pods() -> None:
+    world = worlds.world(nodes=1, gpus=2, settings=SAVING)
+    pods = [build.pod(f"a-{number}", gpus=1) for number in range(2)]
+    for pod in pods:
+        pod["metadata"]["annotations"] = {f"gang.scheduling.koordinator.sh/{name}": text for name, text in GANG_OF_PODS.items()}
+    worlds.submit(world, pods)
+    worlds.run(world, 30)
+    found = [(pod["metadata"].get("annotations") or {}).get(LAST_CHECKPOINT) for pod in world.store.items(POD)]
+    assert (len(found), set(found)) == (2, {moment_text(int(world.start + 21))})
+
+
+def test_checkpoints_of_a_gang_that_never_ends_do_not_keep_a_simulation_going() -> None:
+    world = worlds.world(nodes=1, gpus=1, settings=SAVING)
+    worlds.submit(world, worlds.gang("a", tasks=1, gpus=1))
+    ending = play(world, None, lambda moment: moment)
+    assert (ending.end, ending.seconds) == (End.DONE, 1.0)
 
 
 def test_a_pod_may_have_a_duration_of_its_own() -> None:

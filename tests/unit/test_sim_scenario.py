@@ -12,7 +12,7 @@ from phalanx.sim.node_pools import AutoscalerSettings, NodePool, NodeTemplate, S
 from phalanx.sim.scenario import COUNT_BY_FIELD, FIELDS, NODE_EVENTS, Arrival, Failure, NodeEvent, Refusal, Scenario, find_scenarios
 from phalanx.sim.scenario_autoscaler import FIELDS as AUTOSCALER_FIELDS
 from phalanx.sim.scenario_autoscaler import POOL_FIELDS
-from phalanx.sim.settings import Delays, Duration, Settings, Span
+from phalanx.sim.settings import Checkpoints, Delays, Duration, Settings, Span
 
 HEAD = "apiVersion: phalanx.dev/v1alpha1\nkind: Scenario\n"
 
@@ -38,6 +38,8 @@ keepsProgress: true
 durations:
 - {match: "research/*", duration: 10m..20m}
 - {match: train, duration: 90s}
+checkpoints:
+- {match: train, every: 10m}
 arrivals:
 - {at: 5m, gangs: [train, "research/sweep-*"], every: 10m, times: 3}
 failures:
@@ -59,18 +61,19 @@ expect:
         delays=Delays(Span(0.1, 0.1), Span(1, 5), Span(2, 2), Span(10, 10)), period=0.5, restart_after=None, keeps_progress=True,
         has_binder=True,
         durations=(Duration("research/*", Span(600, 1200)), Duration("default/train", Span(90, 90))),
+        checkpoints=(Checkpoints("default/train", 600),),
     )  # fmt: skip
     assert (found.until, found.seed) == (7200.0, 7)
     assert found.arrivals == (
-        Arrival(300.0, ("default/train", "research/sweep-*"), 600.0, 3, "scenario.yaml, line 15: arrivals[0].gangs"),
+        Arrival(300.0, ("default/train", "research/sweep-*"), 600.0, 3, "scenario.yaml, line 17: arrivals[0].gangs"),
     )
     assert found.failures == (
-        Failure(3600.0, pod="research/bert-0", where="scenario.yaml, line 17: failures[0]"),
-        Failure(7200.0, gang="default/train", where="scenario.yaml, line 18: failures[1]"),
-        Refusal(0.0, "gpu-1", 2, where="scenario.yaml, line 19: failures[2]"),
-        Refusal(60.0, "train-0", float("inf"), where="scenario.yaml, line 20: failures[3]"),
+        Failure(3600.0, pod="research/bert-0", where="scenario.yaml, line 19: failures[0]"),
+        Failure(7200.0, gang="default/train", where="scenario.yaml, line 20: failures[1]"),
+        Refusal(0.0, "gpu-1", 2, where="scenario.yaml, line 21: failures[2]"),
+        Refusal(60.0, "train-0", float("inf"), where="scenario.yaml, line 22: failures[3]"),
     )
-    assert found.nodes == (NodeEvent(1800.0, "gpu-1", "drain", "scenario.yaml, line 23: nodes[0].node"),)
+    assert found.nodes == (NodeEvent(1800.0, "gpu-1", "drain", "scenario.yaml, line 25: nodes[0].node"),)
     (expected,) = found.expect
     assert (expected.profiles, expected.deadlocks, expected.evictions) == (("phalanx", "kai"), 0, 2)
     assert expected.gangs == {
@@ -86,8 +89,8 @@ WRONG = [
      "nodes[0].event: 'dies' is unknown; write one of die, return, drain, cordon, uncordon, leave, join"),
     ("seed: 1\ndurationz: []", 4, "durationz: unknown; did you mean 'durations'?"),
     ("weather: rain", 3, "weather: unknown; write one of apiVersion, kind, metadata, until, seed, period, heartbeat,"
-     " settling, longestRest, delays, restart, keepsProgress, binder, durations, arrivals, failures, nodes, controllers,"
-     " autoscaler, expect"),
+     " settling, longestRest, delays, restart, keepsProgress, binder, durations, checkpoints, arrivals, failures, nodes,"
+     " controllers, autoscaler, expect"),
     ("controllers: {hyperNodeLevels: [a, a]}", 3,
      "controllers.hyperNodeLevels: a label is given twice; write each once, from narrow to wide"),
     ("controllers: {levels: [a]}", 3, "controllers.levels: unknown; write one of schedulers, hyperNodeLevels"),
@@ -100,6 +103,7 @@ WRONG = [
     ("keepsProgress: maybe", 3, "keepsProgress: 'maybe' is unknown; write one of true, false"),
     ("nodes: {}", 3, "nodes: expected a list; begin each entry with '- '"),
     ("nodes:\n- {at: 5m, node: a}", 4, "nodes[0]: event: missing; an entry here needs at and node and event"),
+    ("checkpoints:\n- {match: a, every: 0s}", 4, "checkpoints[0].every: '0s' is no time at all; write for example 1s"),
     ("durations:\n- {match: a}", 4, "durations[0]: duration: missing; an entry here needs match and duration"),
     ("arrivals:\n- {at: 1m}", 4, "arrivals[0]: name either gangs or pods, such as gangs: [research/sweep]"),
     ("arrivals:\n- {at: 1m, gangs: [a], pods: [b]}", 4, "arrivals[0]: name either gangs or pods, such as gangs: [research/sweep]"),

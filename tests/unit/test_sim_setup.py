@@ -142,7 +142,7 @@ def test_a_scenario_that_names_what_does_not_exist_is_refused(scenario: dict[str
     assert str(caught.value) == problem
 
 
-@pytest.mark.parametrize("name", ["phalanx.dev/arrives", "phalanx.dev/duration"])
+@pytest.mark.parametrize("name", ["phalanx.dev/arrives", "phalanx.dev/checkpoint-every", "phalanx.dev/duration"])
 def test_an_annotation_that_is_no_duration_is_refused_with_its_object(name: str) -> None:
     group, pod = build.gang("a")
     group["metadata"]["annotations"] = {name: "tomorrow"}

@@ -41,7 +41,13 @@ def test_gangs_that_came_at_once_still_do() -> None:
     assert found.gangs[1].submitted == found.gangs[2].submitted
 
 
-@pytest.mark.parametrize("option", ["jitter=1", "jitter=x", "load=0", "load=1,load=2"])
+def test_gangs_of_a_trace_save_their_work_if_asked_to() -> None:
+    found = [read_workload(f"tiresias:tests/data/traces/tiresias{option}", 0).workload for option in ("", ",checkpoints=30")]
+    assert [{gang.checkpoint_every for gang in workload.gangs} for workload in found] == [{0.0}, {1800.0}]
+    assert found[0].with_checkpoints(30) == found[1]
+
+
+@pytest.mark.parametrize("option", ["checkpoints=-1", "jitter=1", "jitter=x", "load=0", "load=1,load=2"])
 def test_an_impossible_setting_of_a_trace_is_refused(option: str) -> None:
     with pytest.raises(ConfigError, match="is not possible; write one number from"):
         read_workload(f"tiresias:tests/data/traces/tiresias,{option}", 0)

@@ -1,7 +1,6 @@
 """Evict gangs that run longer than they may, in queues with the annotation `phalanx.dev/overdue: evict`, and in no others."""
 
 from collections.abc import Mapping
-from math import inf
 
 from phalanx.model.duration import age_text
 from phalanx.model.task import GangKey
@@ -9,7 +8,7 @@ from phalanx.model.task_status import EVICTABLE
 from phalanx.session.arguments import Arguments
 from phalanx.session.session import Session
 from phalanx.session.trace_events import GangOverdue
-from phalanx.state.overdue import due_at, evicts_overdue
+from phalanx.state.overdue import overdue_in_evicting_queues
 from phalanx.state.run_times import RunTimesBook
 
 
@@ -23,17 +22,10 @@ class OverdueAction:
         Arguments(self.name, arguments).done()
 
     def run(self, session: Session) -> None:
-        """Look at the gangs of queues that evict, and ask for a session when the next one is due."""
-        queues = {name for name, queue in session.queues.items() if evicts_overdue(queue)}
-        if not queues:
-            return
+        """Evict the gangs of such queues; another session is held when the next one is due."""
         times = RunTimesBook(session.snapshot)
-        for key, gang in sorted(session.snapshot.gangs.items()):
-            due = due_at(session.snapshot, times, key) if gang.queue in queues else inf
-            if due <= session.now:
-                self._evict(session, key, f"{age_text(times.of(key).maximum)} ({times.of(key).limit})")
-            elif due < inf:
-                session.decisions.look_again(due)
+        for key in overdue_in_evicting_queues(session.snapshot):
+            self._evict(session, key, f"{age_text(times.of(key).maximum)} ({times.of(key).limit})")
 
     def _evict(self, session: Session, key: GangKey, limit: str) -> None:
         gang = session.gang(key)

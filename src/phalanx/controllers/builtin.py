@@ -15,6 +15,7 @@ from phalanx.controllers.hypernode import HyperNodeController
 from phalanx.controllers.hypernode_checks import HyperNodeChecks
 from phalanx.controllers.jobflow import JobFlowController, JobTemplateController
 from phalanx.controllers.kueue import KueueGateController
+from phalanx.controllers.owner_deadlines import OwnerDeadlines
 from phalanx.controllers.placeholders import IMAGE as PAUSE_IMAGE
 from phalanx.controllers.podgroup import OUR_SCHEDULERS, OwnedGroupController, PodGroupController
 from phalanx.controllers.podgroup_protection import PodGroupProtection
@@ -67,7 +68,7 @@ def standard_controllers(
         VolcanoJobController(make_pair, has_admission=has_admission),
         CronJobController(), JobFlowController(), JobTemplateController(),
         Binder(chosen.reservation_image), GpuReservations(),
-        *grouping_controllers(chosen), OwnedGroupController(),
+        *grouping_controllers(chosen), OwnedGroupController(), OwnerDeadlines(chosen.own_schedulers),
         QueueController(), QueueStatusController(chosen.queue_status_seconds),
         PodGroupProtection(), GateLifter(GangGates(flags.gates)), GateTimeouts(),
         YuniKornController(chosen.own_schedulers, chosen.placeholder_image), QuarantineController(chosen.own_schedulers),

@@ -18,10 +18,11 @@ from phalanx.dialects.status import (
     placeable,
     stale_condition,
 )
-from phalanx.model.gang import STALE, Condition, Gang
+from phalanx.model.gang import OVERDUE, STALE, Condition, Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT
 from phalanx.model.moment import moment_text
 from phalanx.model.task_status import ON_NODE, VALID, Status
+from phalanx.model.work_annotations import OVERDUE_SINCE
 from phalanx.session.decision import Outcome
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.quorum import counts_of
@@ -166,7 +167,7 @@ def pod_condition(task: TaskState, names: list[str]) -> PodScheduledCondition:
 def writes(gang: Gang, status: GroupStatus, outcome: Outcome) -> tuple[GroupWrite, ...]:
     """Return the status of every PodGroup that the gang is made of."""
     pieces = outcome.state.declared.pieces or (outcome.state.declared,)
-    kind, stamps = GROUP_BY_DIALECT[gang.dialect], stale_stamp(gang, status)
+    kind, stamps = GROUP_BY_DIALECT[gang.dialect], moments(gang, status)
     return tuple(
         GroupWrite(kind, piece.namespace, piece.name, status.documents[piece.key], {} if number else stamps)
         for number, piece in enumerate(pieces)
@@ -174,8 +175,10 @@ def writes(gang: Gang, status: GroupStatus, outcome: Outcome) -> tuple[GroupWrit
     )
 
 
-def stale_stamp(gang: Gang, status: GroupStatus) -> Mapping[str, str | None]:
-    """Return the annotation with the time since when a gang is stale, if it changes."""
-    since = next((item.since for item in status.conditions if item.type == STALE), 0.0)
-    text = moment_text(ceil(since)) if since else None
-    return {} if gang.annotations.get(STALE_SINCE) == text else {STALE_SINCE: text}
+def moments(gang: Gang, status: GroupStatus) -> Mapping[str, str | None]:
+    """Return the annotations with the times since when a gang is stale, or overdue, if they change."""
+    found: dict[str, str | None] = {}
+    for name, kind in ((STALE_SINCE, STALE), (OVERDUE_SINCE, OVERDUE)):
+        since = next((item.since for item in status.conditions if item.type == kind), 0.0)
+        found[name] = moment_text(ceil(since)) if since else None
+    return {name: text for name, text in found.items() if gang.annotations.get(name) != text}

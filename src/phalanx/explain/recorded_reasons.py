@@ -23,6 +23,12 @@ CONDITIONS = (
         "the message says what to write. The rest of the HyperNode is used.",
     ),
     (
+        "LongerThanMaximum",
+        "any PodGroup, `Overdue`",
+        "The gang runs longer than it may; the message says how long that is, and where it comes from. It is left running "
+        "unless its queue says otherwise.",
+    ),
+    (
         "Misconfigured",
         "pod, `PodScheduled`",
         "What the pod says about its gang is invalid, it names two groups, or its PodGroup does not exist 10 seconds "
@@ -184,6 +190,11 @@ EVENTS = (
         "NotReady",
         "KAI's PodGroup",
         "Pods that the job needs do not exist yet, or are gated.",
+    ),
+    (
+        "Overdue",
+        "any PodGroup, a pod of a gang without a group object",
+        "The gang has run as long as it may, and still runs.",
     ),
     (
         "Pipelined",

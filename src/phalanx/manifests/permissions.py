@@ -20,6 +20,7 @@ from phalanx.controllers.hypernode import HyperNodeController
 from phalanx.controllers.hypernode_checks import HyperNodeChecks
 from phalanx.controllers.jobflow import JobFlowController, JobTemplateController
 from phalanx.controllers.kueue import KueueGateController
+from phalanx.controllers.owner_deadlines import OwnerDeadlines
 from phalanx.controllers.podgroup import OwnedGroupController, PodGroupController
 from phalanx.controllers.podgroup_protection import PodGroupProtection
 from phalanx.controllers.quarantine import QuarantineController
@@ -157,6 +158,7 @@ TABLE: Mapping[str, tuple[Permission, ...]] = MappingProxyType({
         *_owns(POD, *_OWNERS),
     ),
     OwnedGroupController.name: (*_reads(*OwnedGroupController.watches, _VOLCANO, POD), *_may("patch delete", _VOLCANO)),
+    OwnerDeadlines.name: (*_reads(*_OWNERS, *_GROUPS, POD), *_may("patch", *_GROUPS)),
     QueueController.name: (
         *_reads(*QueueController.watches), *_may("create patch", QUEUE), *_reports(QUEUE), *_may("delete", COMMAND),
     ),

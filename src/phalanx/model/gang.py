@@ -70,6 +70,8 @@ class SubGroup:
 
 STALE = "Stale"
 """The condition of a group that runs with fewer members than it needs."""
+OVERDUE = "Overdue"
+"""The condition of a group that runs longer than it may."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from phalanx.model.kinds import BIND_REQUEST, GROUP_BY_DIALECT, POD, SILENT, WOR
 from phalanx.model.task import Task, TaskKey
 from phalanx.model.task_status import COMPLETED, Status
 from phalanx.model.watch_event import DELETED, MODIFIED, WatchEvent
+from phalanx.model.work_annotations import LAST_CHECKPOINT
 from phalanx.scheduling.object_notes import ObjectNotes, Texts
 from phalanx.state.quorum import are_same_but_for_minima, minima_of
 from phalanx.state.snapshot import Snapshot
@@ -25,7 +26,6 @@ from phalanx.state.snapshot import Snapshot
 MEASUREMENTS = "NodeMetrics"
 """They come every few seconds; the session that is held next looks at them."""
 TOPOLOGY = "topology.kubernetes.io/"
-DECISIVE = ("labels", "annotations", "deletionTimestamp")
 GROUPS = frozenset(GROUP_BY_DIALECT.values())
 
 
@@ -315,7 +315,15 @@ def _marks(document: Document) -> tuple[object, ...]:
         return *own, meta.get("labels"), meta.get("annotations"), found.get("allocatable"), _readiness(found)
     if document.get("kind") == "PodDisruptionBudget" or document.get("kind", "").startswith("Resource"):
         return *own, found
-    return *own, *(meta.get(name) for name in DECISIVE), found.get("phase"), found.get("state")
+    return *own, meta.get("labels"), _annotations(meta), meta.get("deletionTimestamp"), found.get("phase"), found.get("state")
+
+
+def _annotations(meta: Document) -> object:
+    """Return the annotations of an object without its checkpoints: many jobs write some, and the next session looks at them."""
+    found = meta.get("annotations")
+    if not isinstance(found, Mapping) or LAST_CHECKPOINT not in found:
+        return found or None
+    return {name: text for name, text in found.items() if name != LAST_CHECKPOINT} or None
 
 
 def _readiness(status: Mapping[str, object]) -> list[tuple[object, object]]:
@@ -359,6 +367,6 @@ def _pod_marks(pod: Document) -> tuple[object, ...]:
     if not isinstance(spec, Mapping):
         return (meta.get("labels"), spec)
     return (
-        meta.get("labels"), meta.get("annotations"), meta.get("deletionTimestamp"), spec.get("nodeName"),
+        meta.get("labels"), _annotations(meta), meta.get("deletionTimestamp"), spec.get("nodeName"),
         spec.get("schedulingGates"), spec.get("priority"), _phase(pod),
     )  # fmt: skip

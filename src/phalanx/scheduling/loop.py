@@ -410,6 +410,8 @@ class SessionLoop(SessionListeners):
 
     def _plan_next(self, snapshot: Snapshot, parts: list[ShardDecisions]) -> None:
         elapsed, now = self._clock.elapsed, snapshot.now
+        if snapshot.next_due < NEVER:  # a gang has run as long as it may, and its group has to say so
+            self._plan(elapsed + max(snapshot.next_due - now, self._pace.gap))
         for decisions in (part.decisions for part in parts):
             if decisions.again is not None:
                 self._plan(elapsed + max(decisions.again - now, self._pace.gap))

@@ -13,28 +13,31 @@ from phalanx.errors import ClusterError
 from phalanx.explain.answer import group_status
 from phalanx.explain.cause_key import CauseKey, cause_of
 from phalanx.explain.no_effect import without_effect
+from phalanx.explain.overdue import overdue_condition
 from phalanx.explain.quarantine import QUARANTINED, quarantine_condition
 from phalanx.model.conditions import POD_SCHEDULED, UNDETERMINED, cleared
-from phalanx.model.gang import Condition, Gang
+from phalanx.model.gang import OVERDUE, Condition, Gang
 from phalanx.model.kinds import POD, Document, Kind, split_key
 from phalanx.model.merging import merged
 from phalanx.model.moment import moment_text
 from phalanx.model.task import GangKey
 from phalanx.model.task_status import Status
 from phalanx.model.watch_event import WatchEvent
+from phalanx.model.work_annotations import OVERDUE_SINCE
 from phalanx.scheduling.refusals import Refusals
 from phalanx.session.decision import Decisions, Outcome
+from phalanx.state.overdue import says_overdue
 from phalanx.state.snapshot import Snapshot
 
 QUARANTINE_NOTE = "phalanx.dev/quarantined"
 """Annotation that stands for the condition `Quarantined` on groups that have no conditions."""
 FORMER_CONDITION, FORMER_NOTE = "SetAside", "phalanx.dev/set-aside"
 """What version 0.1 wrote: removed where it is found."""
-NOTES = (QUARANTINE_NOTE, STALE_SINCE)
+NOTES = (QUARANTINE_NOTE, STALE_SINCE, OVERDUE_SINCE)
 WITHOUT_CONDITIONS = frozenset({"coscheduling", "koordinator"})
 MOST_GONE = 100
 Spot = tuple[Kind, str, str]
-TAKES_PART = Condition(QUARANTINED, "False")
+TAKES_PART, ON_TIME = Condition(QUARANTINED, "False"), Condition(OVERDUE, "False")
 SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 600.0
 """Seconds for which a message stands before other numbers alone replace it: twice as long after each time."""
 
@@ -191,14 +194,16 @@ class StatusWriter:
         return old != new and any(new.get(name) != own.get(name) for name in {*old, *new})
 
     def _group(self, snapshot: Snapshot, outcome: Outcome) -> Iterator[Patch | RecordEvent]:
-        gang, found = outcome.state.gang, quarantine_condition(outcome, snapshot)
+        gang, found, overdue = outcome.state.gang, quarantine_condition(outcome, snapshot), overdue_condition(outcome, snapshot)
         if not gang.has_object:
             yield from self._on_pods(outcome, found)
+            yield from self._overdue_on_pods(outcome, overdue)
         last = self._written.get(gang.uid)
         before = None if last is None else last.status
         # Some groups have no conditions: since when they are quarantined is known from the last session alone.
         known = (*gang.conditions, *(() if before is None else before.conditions))
         status = _with(group_status(snapshot, outcome), found, known, outcome.now)
+        status = replace(status, conditions=(*status.conditions, overdue)) if overdue is not None else status
         if before == status:
             return
         if not self._refusals.is_due(gang.uid, outcome.now):
@@ -219,6 +224,8 @@ class StatusWriter:
                 yield Patch(item.kind, *place, {"metadata": {"annotations": texts}})
             if found is not None and found.message not in _messages(gang, before):
                 yield from _recorded(self._view.find(item.kind, *place), found)
+            if overdue is not None and not (says_overdue(gang, {}) or any(one.type == OVERDUE for one in known)):
+                yield from _recorded(self._view.find(item.kind, *place), overdue)
 
     def _nominations(self, snapshot: Snapshot, outcome: Outcome) -> Iterator[Patch]:
         for state in outcome.state.tasks:
@@ -245,6 +252,19 @@ class StatusWriter:
                 if before.reason != now.reason:  # that there are fewer or more of them is not worth an event on each
                     yield from _recorded(pod, found)
 
+    def _overdue_on_pods(self, outcome: Outcome, overdue: Condition | None) -> Iterator[Patch | RecordEvent]:
+        """Let a pod of a gang that pods alone make say that it runs longer than it may, or not any more."""
+        tasks = sorted((state.task for state in outcome.state.tasks), key=lambda task: task.key)
+        saying = [task for task in tasks if OVERDUE_SINCE in task.annotations]
+        if (overdue is None) == (not saying):
+            return
+        now, text = overdue or ON_TIME, None if overdue is None else moment_text(ceil(overdue.since))
+        for task in saying or [task for task in tasks if task.status is Status.RUNNING][:1]:
+            if self._said.get(task.key) != (task.uid, now) and self._pod_refusals.is_due(task.key, outcome.now):
+                self._said[task.key] = (task.uid, now)
+                yield Patch(POD, *split_key(task.key), {"metadata": {"annotations": {OVERDUE_SINCE: text}}})
+                yield from _recorded(self._view.find(POD, *split_key(task.key)), overdue)
+
 
 def _is_overwritten(before: Document, after: Document, status: Document) -> bool:
     """Tell whether a status was there, and is there no longer."""
@@ -263,14 +283,14 @@ def _spot(write: Patch) -> Spot:
 
 
 def _recorded(about: Document | None, found: Condition | None) -> Iterator[Patch | RecordEvent]:
-    """Record that a gang is quarantined; simulations name those that wait at the end with the same reason."""
+    """Record that a gang is quarantined, or overdue; simulations name those that wait at the end with the same reason."""
     if about is not None and found is not None:
-        yield RecordEvent(about, QUARANTINED, found.message, is_warning=True, is_expected=True)
+        yield RecordEvent(about, found.type, found.message, is_warning=True, is_expected=True)
 
 
 def _with(status: GroupStatus, found: Condition | None, known: Sequence[Condition], now: float) -> GroupStatus:
-    """Return a status that also says whether the gang is quarantined, and since when."""
-    others = tuple(item for item in status.conditions if item.type not in (QUARANTINED, FORMER_CONDITION))
+    """Return a status that says whether the gang is quarantined, and since when; whether it is overdue is left to others."""
+    others = tuple(item for item in status.conditions if item.type not in (QUARANTINED, FORMER_CONDITION, OVERDUE))
     if found is None:
         return replace(status, conditions=others)
     old = next((item for item in known if item.type == QUARANTINED), None)

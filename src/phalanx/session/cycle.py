@@ -22,7 +22,7 @@ from phalanx.session.trace import Trace
 from phalanx.session.trace_events import ActionEntered, ActionLeft, HyperNodeSeen, HyperNodesSeen, QueueFigures
 from phalanx.state.gang_state import GangState
 from phalanx.state.overcommitment import has_over_committed
-from phalanx.state.overdue import evicts_overdue
+from phalanx.state.overdue import overdue_in_evicting_queues
 from phalanx.state.quorum import MINIMA, minima_text
 from phalanx.state.snapshot import Snapshot
 from phalanx.state.staleness import is_stale
@@ -160,7 +160,7 @@ def quiet_cycle(snapshot: Snapshot, policy: Policy, *, is_guarded: bool) -> Deci
     """
     if policy.relieves and has_over_committed(snapshot):
         return None
-    if "overdue" in policy.actions and any(map(evicts_overdue, snapshot.queues.values())):
+    if "overdue" in policy.actions and overdue_in_evicting_queues(snapshot):
         return None
     if policy.counts_all_gangs or policy.moves_running or any(_waits(key, snapshot) for key in snapshot.active):
         return None

@@ -234,7 +234,7 @@ class _Watch:
             task = self.world.cluster.state.task(key)
             self._places[uid] = (str((task.gang if task else None) or key), node)
 
-    def _set_whole(self, key: GangKey, is_whole: bool) -> None:
+    def _set_whole(self, key: GangKey, is_whole: bool, kept: float) -> None:
         if is_whole and key in self.waiting:
             self.waiting.discard(key)
             self.starts[key] = self.world.now - self.world.start

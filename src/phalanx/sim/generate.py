@@ -49,10 +49,11 @@ FINEST = 0.001
 """Times are whole milliseconds."""
 PLACE = "generated"
 """Begins every message, as it begins the work on the command line: `generated:jobs=10000`."""
+MINUTES_PER_WEEK = 10_080
 LIMITS: Mapping[str, tuple[float, float]] = {
     "seed": (0, 2**63 - 1), "jobs": (1, 1_000_000), "nodes": (1, 100_000), "gpus": (1, 64), "days": (0.01, 366),
     "load": (0.01, 10), "queues": (1, 1000), "sweeps": (0, 1), "rhythm": (0, 1),
-    "tail": (0, 4), "bursts": (0, 1), "large": (0, 0.9),
+    "tail": (0, 4), "bursts": (0, 1), "large": (0, 0.9), "checkpoints": (0, MINUTES_PER_WEEK),
 }  # fmt: skip
 
 
@@ -85,6 +86,8 @@ class GeneratorSettings:
     """The part of all submissions, gangs or sweeps, that come in bursts: one at some time of each half day, within some minutes."""
     large: float = LARGE
     """The part of the gangs outside of sweeps that have more than 32 tasks, of the sizes that fit into the cluster."""
+    checkpoints: float = 0.0
+    """The minutes from one checkpoint of a gang to the next; 0: gangs save nothing."""
 
 
 _WHOLE = frozenset(field.name for field in fields(GeneratorSettings) if field.type is int)
@@ -150,7 +153,7 @@ def generate(seed: float = 0, **settings: float) -> Workload:
     factor = wanted.load * wanted.nodes * wanted.gpus * wanted.days * DAY / work
     digits = len(str(wanted.jobs))
     gangs = tuple(_gang(f"job-{number:0{digits}}", draw, factor) for number, draw in enumerate(draws, start=1))
-    return Workload(gangs, _machines(wanted), _weight_by_queue(wanted))
+    return Workload(gangs, _machines(wanted), _weight_by_queue(wanted)).with_checkpoints(wanted.checkpoints)
 
 
 def _gang(name: str, draw: _Draw, factor: float) -> WorkloadGang:

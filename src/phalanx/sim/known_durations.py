@@ -19,6 +19,7 @@ from enum import StrEnum
 from typing import Any
 
 from phalanx.controllers.objects import annotations_of, controller_of
+from phalanx.controllers.owner_deadlines import deadlines_in
 from phalanx.explain.reason_text import counted
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import GROUP_KINDS, Document, object_key
@@ -132,7 +133,8 @@ class Durations:
     def of(self, key: GangKey) -> KnownDuration:
         """Return how long a gang runs."""
         gang, tasks = self._snapshot.gangs[key], tuple(self._snapshot.members_of(key).values())
-        times = run_times(gang, next(iter(tasks), None), self._snapshot.queues.get(gang.queue))
+        since = self._begun(key, Status.RUNNING) or self._snapshot.now
+        times = run_times(gang, next(iter(tasks), None), self._snapshot.queues.get(gang.queue), since=since)
         return self._of(_Work(str(key), tasks, self._group(gang), gang.annotations, times))
 
     def of_pod(self, task: Task) -> KnownDuration:
@@ -231,9 +233,9 @@ class Durations:
     def _deadlines(self, tasks: Sequence[Task], owners: Iterable[Document]) -> Iterator[float]:
         for task in tasks:
             pod = self._documents.get(("Pod", str(task.key)))
-            yield from _deadlines_in((pod or {}).get("spec"))
+            yield from deadlines_in((pod or {}).get("spec"))
         for owner in owners:
-            yield from _deadlines_in(owner.get("spec"))
+            yield from deadlines_in(owner.get("spec"))
 
     def _image(self, tasks: Sequence[Task]) -> str:
         pods = (self._documents.get(("Pod", str(task.key))) for task in tasks)
@@ -265,19 +267,6 @@ def _owner_reference(document: Document) -> Document | None:
 
 def _name_of(reference: Document, owned: str) -> str:
     return f"{reference.get('kind')} {owned.partition('/')[0]}/{reference.get('name')}"
-
-
-def _deadlines_in(spec: Any) -> Iterator[float]:  # Any: kinds of other projects, as they were written
-    """Yield the deadlines in the spec of a pod or of an owner: Jobs, the jobs of Kubeflow, RayJobs, Workflows, JobSets."""
-    if not isinstance(spec, Mapping):
-        return
-    policy, parts = spec.get("runPolicy"), spec.get("replicatedJobs")
-    templates = [part.get("template") for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
-    inner = [template.get("spec") for template in templates if isinstance(template, Mapping)]
-    for place in (spec, policy, *inner):
-        seconds = place.get("activeDeadlineSeconds") if isinstance(place, Mapping) else None
-        if isinstance(seconds, int | float) and seconds > 0:
-            yield float(seconds)
 
 
 def _images(specs: Iterable[Mapping[str, Any]]) -> str:

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from math import inf
 
 from phalanx.errors import ConfigError
-from phalanx.sim.generate import PLACE, generate, read_settings
+from phalanx.sim.generate import MINUTES_PER_WEEK, PLACE, generate, read_settings
 from phalanx.sim.traces import FORMATS, RecordedTrace, read_trace
 from phalanx.sim.varied_work import at_load, jittered
 from phalanx.sim.workload import Workload
 
 MOST_NOTES = 5
-NODES, JITTER, LOAD = OPTIONS = ("nodes=", "jitter=", "load=")
+NODES, JITTER, LOAD, CHECKPOINTS = OPTIONS = ("nodes=", "jitter=", "load=", "checkpoints=")
 """Of a trace, besides its files."""
-LIMITS_BY_OPTION = {JITTER: (0.0, 0.9), LOAD: (0.01, 10.0)}
+LIMITS_BY_OPTION = {JITTER: (0.0, 0.9), LOAD: (0.01, 10.0), CHECKPOINTS: (0.0, float(MINUTES_PER_WEEK))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,9 @@ def read_workload(text: str, seed: int) -> NamedWork:
     parts = [part for part in rest.split(",") if part]
     given = {option: [part.removeprefix(option) for part in parts if part.startswith(option)] for option in OPTIONS}
     trace = _trace(name, [part for part in parts if not part.startswith(OPTIONS)], given[NODES])
-    jitter, load = _number(name, JITTER, given[JITTER]), _number(name, LOAD, given[LOAD])
+    jitter, load, minutes = (_number(name, option, given[option]) for option in (JITTER, LOAD, CHECKPOINTS))
     workload = trace.workload if load is None else at_load(trace.workload, load)
-    return NamedWork(workload, bool(jitter), jitter or 0.0, trace.notes, trace.left_out)
+    return NamedWork(workload.with_checkpoints(minutes or 0.0), bool(jitter), jitter or 0.0, trace.notes, trace.left_out)
 
 
 def _number(name: str, option: str, texts: list[str]) -> float | None:

@@ -17,7 +17,7 @@ class End(StrEnum):
     REACHED = "reached"
     """It is the moment that was asked for."""
     DONE = "done"
-    """Nothing is planned any more."""
+    """Nothing is planned any more, or nothing but checkpoints of gangs that never end."""
     HOPELESS = "hopeless"
     """Some gangs wait, and for a day nothing has changed for anybody."""
     INTERRUPTED = "interrupted"
@@ -54,8 +54,9 @@ def _end(world: World, due: float | None, until: float | None) -> End | None:
         return End.REACHED if due is None or due > world.start + until else None
     if due is None:
         return End.DONE
-    is_hopeless = due - world.last_progress > QUIET_SECONDS and world.next_deed() is None
-    return End.HOPELESS if is_hopeless else None
+    if due - world.last_progress <= QUIET_SECONDS or world.next_deed() is not None:
+        return None
+    return End.HOPELESS if world.time.decides_again() else End.DONE
 
 
 def _ending(world: World, end: End) -> Ending:

@@ -34,6 +34,8 @@ class GangRecord:
     """How many of its pods were evicted."""
     spans: list[tuple[float, float | None]] = field(default_factory=list)
     """When it was whole, from and to."""
+    kept: list[float] = field(default_factory=list)
+    """For each of these times that was interrupted: how many seconds of its work were not lost."""
     held_since: float | None = None
     """Since when pods have a place while the gang is not whole."""
 
@@ -127,8 +129,8 @@ class Recorder:
         record.held_since = self.moment if self.held_by_gang.get(key) else None
         self.gangs[key] = record
 
-    def set_whole(self, key: GangKey, is_whole: bool) -> None:
-        """A gang has become whole, or is no longer."""
+    def set_whole(self, key: GangKey, is_whole: bool, kept: float) -> None:
+        """A gang has become whole, or is no longer, and keeps so many seconds of its work."""
         record = self.gangs.get(key)
         if record is None:
             return
@@ -137,11 +139,14 @@ class Recorder:
             self._add_useful(self.held_by_gang.get(key, 0.0))
             record.started = self.moment if record.started is None else record.started
             record.spans.append((self.moment, None))
+            record.kept.append(0.0)
             record.held_since = None
         else:
             self._whole.discard(key)
             self._add_useful(-self.held_by_gang.get(key, 0.0))
             self._close_span(record)
+            if record.kept:
+                record.kept[-1] = kept
             record.held_since = self.moment if self.held_by_gang.get(key) else None
 
     def finish(self, key: GangKey) -> None:

@@ -21,7 +21,7 @@ from phalanx.sim.fairness import fairness
 from phalanx.sim.queue_claims import queue_claims
 from phalanx.sim.recorder import EvictionRecord, GangRecord, Recorder
 from phalanx.sim.size_classes import SIZE_CLASSES, size_class
-from phalanx.sim.work_done import WorkRule, lost_work_of, slowdown_of, work_of
+from phalanx.sim.work_done import lost_work_of, slowdown_of, work_of
 from phalanx.sim.world import World
 
 MOST_ROWS, MOST_COLUMNS = 200, 200
@@ -49,8 +49,7 @@ def result(world: World, run: Run) -> dict[str, Any]:
     """Return everything about a simulation."""
     recorder = world.recorder
     end = world.now - world.start if run.end is None else run.end
-    rule = WorkRule(end, world.settings.keeps_progress)
-    whys, slowdowns = world.reasons(), _slowdowns(world, rule)
+    whys, slowdowns = world.reasons(), _slowdowns(world, end)
     gangs = [{**_gang(record, end, whys), "slowdown": slowdowns[key]} for key, record in recorder.gangs.items()]
     held, offered, names = _node_changes(recorder)
     fair = fairness(list(recorder.gangs.values()), offered, queue_claims(world, run.weight_by_queue), end)
@@ -61,7 +60,7 @@ def result(world: World, run: Run) -> dict[str, Any]:
         "timeouts": [{"time": record.moment, "gang": record.gang, "message": record.message} for record in recorder.timeouts],
         "deadlocks": deadlocks(recorder, end, is_quiet=run.is_quiet),
         "metrics": {**_use(recorder, held, offered, end), "sessions": world.loop.count, **_counts(recorder, gangs),
-                    **_work(recorder, rule, offered.total(end)), "makespan": _makespan(gangs, end),
+                    **_work(recorder, end, offered.total(end)), "makespan": _makespan(gangs, end),
                     "slowdown": distribution(slowdowns.values()), "fairness": fair.index, "belowDeserved": fair.below,
                     **_waits(gangs)},
         "nodes": _nodes(held, offered, names, end), "queues": _queues(recorder, end),
@@ -109,10 +108,10 @@ def _eviction(record: EvictionRecord) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _slowdowns(world: World, rule: WorkRule) -> dict[GangKey, float]:
+def _slowdowns(world: World, end: float) -> dict[GangKey, float]:
     records = world.recorder.gangs.items()
     expected = {key: world.work.expected_seconds(key) for key, record in records if record.finished is None}
-    return {key: slowdown_of(record, expected.get(key), rule) for key, record in records}
+    return {key: slowdown_of(record, expected.get(key), end) for key, record in records}
 
 
 # --- metrics -------------------------------------------------------------------------------------------------------------
@@ -126,10 +125,10 @@ def _use(recorder: Recorder, held: Changes, offered: Changes, end: float) -> dic
     return {"allocation": allocation, "occupancy": occupancy, "fragmentation": curves.fragmentation(held, offered, end)}
 
 
-def _work(recorder: Recorder, rule: WorkRule, capacity: float) -> dict[str, float]:
+def _work(recorder: Recorder, end: float, capacity: float) -> dict[str, float]:
     """Return what was useful and what was lost, in amount times seconds, and as parts of all that nodes offered."""
-    lost = sum(lost_work_of(record, rule) for record in recorder.gangs.values())
-    useful = sum(work_of(record, rule) for record in recorder.gangs.values()) - lost
+    lost = sum(lost_work_of(record, end) for record in recorder.gangs.values())
+    useful = sum(work_of(record, end) for record in recorder.gangs.values()) - lost
     parts = (amount / capacity if capacity else 0.0 for amount in (useful, lost))
     return dict(zip(("goodput", "lostWork", "goodputPart", "lostPart"), (useful, lost, *parts), strict=True))
 

@@ -1,7 +1,8 @@
 """What running gangs do: work, as long as enough of them run together, and end.
 
 A gang makes progress only while it has its minimum; pods of a half-started gang run and achieve nothing. That is what makes a
-deadlock one. Each pod ends after its gang has worked for as long as the pod says.
+deadlock one. Each pod ends after its gang has worked for as long as the pod says. A gang that is interrupted begins anew, or where
+it last saved its work.
 """
 
 from collections.abc import Callable
@@ -13,8 +14,9 @@ from phalanx.errors import SnapshotError
 from phalanx.explain.gang_status import has_minimum
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.model.task_status import Status
+from phalanx.model.work_annotations import CHECKPOINT_EVERY
 from phalanx.model.work_annotations import DURATION as DURATION
-from phalanx.sim.settings import FOREVER, Settings, Span, span_in
+from phalanx.sim.settings import FOREVER, Settings, Span, seconds_in, span_in
 from phalanx.sim.virtual_time import Precedence, VirtualTime, VirtualTimer
 from phalanx.state.gang_state import GangState
 
@@ -35,7 +37,11 @@ class Shift:
 
     since: float | None = None
     done: float = 0.0
-    """Seconds of work in earlier shifts, if progress is kept."""
+    """Seconds of work in earlier shifts that were not lost."""
+    saved: float = 0.0
+    """Seconds of work of all shifts until the last checkpoint."""
+    checkpoint: VirtualTimer | None = None
+    """The next one."""
     timers: dict[float, VirtualTimer] = field(default_factory=dict)
     tasks_by_duration: dict[float, set[TaskKey]] = field(default_factory=dict)
 
@@ -51,8 +57,10 @@ class Work:
         """Drawn once for each gang, by what its annotation says."""
         self._done = dict(settings.done_by_gang)
         self._dirty: dict[GangKey, None] = {}
-        self.listeners: list[Callable[[GangKey, bool], None]] = []
-        """Told when a gang became whole, or ceased to be."""
+        self.listeners: list[Callable[[GangKey, bool, float], None]] = []
+        """Told when a gang became whole, or ceased to be; then also how many seconds of what it did since are not lost."""
+        self.saving: list[Callable[[GangKey], None]] = []
+        """Told when a gang saves its work."""
 
     def touch(self, gang: GangKey) -> None:
         """Look at a gang again at the end of this moment."""
@@ -103,17 +111,40 @@ class Work:
         if is_whole and shift.since is None:
             shift.since = self._time.now
             self._tell(key, is_whole=True)
+            self._plan_checkpoint(key, shift, running[0])
         elif not is_whole and shift.since is not None:
-            shift.done = shift.done + self._time.now - shift.since if self._settings.keeps_progress else 0.0
+            before = shift.done
+            shift.done = before + self._time.now - shift.since if self._settings.keeps_progress else shift.saved
             shift.since = None
             _cancel(shift)
-            self._tell(key, is_whole=False)
+            self._tell(key, is_whole=False, kept=max(shift.done - before, 0.0))
         if is_whole:
             self._plan(key, shift, running)
 
-    def _tell(self, key: GangKey, *, is_whole: bool) -> None:
+    def _tell(self, key: GangKey, *, is_whole: bool, kept: float = 0.0) -> None:
         for listener in self.listeners:
-            listener(key, is_whole)
+            listener(key, is_whole, kept)
+
+    # --- checkpoints -------------------------------------------------------------------------------------------------
+
+    def _plan_checkpoint(self, key: GangKey, shift: Shift, task: Task) -> None:
+        every = self._checkpoint_every(key, task)
+        if every:
+            shift.checkpoint = self._time.after(every, Precedence.CHECKPOINT, lambda: self._save(key, shift, task))
+
+    def _save(self, key: GangKey, shift: Shift, task: Task) -> None:
+        """Let a gang save what it has done, and again after a while."""
+        if shift.since is not None:
+            shift.saved = shift.done + self._time.now - shift.since
+            for listener in self.saving:
+                listener(key)
+            self._plan_checkpoint(key, shift, task)
+
+    def _checkpoint_every(self, key: GangKey, task: Task) -> float:
+        text = self._annotation(CHECKPOINT_EVERY, key, task)
+        return (seconds_in(text) or 0.0) if text else self._settings.checkpoint_every(key)
+
+    # --- ends --------------------------------------------------------------------------------------------------------
 
     def _plan(self, key: GangKey, shift: Shift, running: list[Task]) -> None:
         """Plan the end of each running pod: so long after now as it has not worked yet."""
@@ -137,8 +168,12 @@ class Work:
         return drawn[text]
 
     def _duration_text(self, key: GangKey, task: Task) -> str:
+        return self._annotation(DURATION, key, task)
+
+    def _annotation(self, name: str, key: GangKey, task: Task) -> str:
+        """Return what a pod says, else its group."""
         gang = self._cluster.state.gang(key)
-        return task.annotations.get(DURATION, gang.annotations.get(DURATION, "") if gang is not None else "")
+        return task.annotations.get(name, gang.annotations.get(name, "") if gang is not None else "")
 
     def _end(self, key: GangKey, end: float) -> None:
         shift = self._shifts.get(key)
@@ -151,3 +186,5 @@ def _cancel(shift: Shift) -> None:
     for timer in shift.timers.values():
         timer.cancel()
     shift.timers, shift.tasks_by_duration = {}, {}
+    if shift.checkpoint is not None:
+        shift.checkpoint.cancel()

@@ -35,7 +35,7 @@ from phalanx.sim.scenario_values import (
     read_text,
     read_whole,
 )  # fmt: skip
-from phalanx.sim.settings import Delays, Duration, Settings
+from phalanx.sim.settings import Checkpoints, Delays, Duration, Settings
 
 API_VERSION, KIND = "phalanx.dev/v1alpha1", "Scenario"
 NODE_EVENTS = ("die", "return", "drain", "cordon", "uncordon", "leave", "join")
@@ -158,6 +158,11 @@ def _a_duration(place: FilePlace, node: yaml.Node) -> Duration:
     return Duration(long_name(found["match"]), found["duration"])
 
 
+def _checkpoints(place: FilePlace, node: yaml.Node) -> Checkpoints:
+    found = read_mapping(place, node, {"match": read_text, "every": read_some_seconds}, needed=("match", "every"))
+    return Checkpoints(long_name(found["match"]), found["every"])
+
+
 def _arrival(place: FilePlace, node: yaml.Node) -> Arrival:
     names: dict[str, Read] = dict.fromkeys(("gangs", "pods"), partial(read_list, read_text))
     found = read_mapping(
@@ -231,12 +236,13 @@ FIELDS: Mapping[str, Read] = {
     "until": read_some_seconds, "seed": read_whole, **dict.fromkeys(("period", "heartbeat", "settling"), read_some_seconds),
     "longestRest": read_seconds, "delays": _delays, "restart": _restart,
     "keepsProgress": read_switch, "binder": read_switch, "durations": partial(read_list, _a_duration),
-    "arrivals": partial(read_list, _arrival), "failures": partial(read_list, _failure), "nodes": partial(read_list, _node_event),
-    "controllers": _controllers, "autoscaler": read_autoscaler, "expect": partial(read_list, _expectation),
+    "checkpoints": partial(read_list, _checkpoints), "arrivals": partial(read_list, _arrival),
+    "failures": partial(read_list, _failure), "nodes": partial(read_list, _node_event), "controllers": _controllers,
+    "autoscaler": read_autoscaler, "expect": partial(read_list, _expectation),
 }  # fmt: skip
 """What a scenario may hold."""
 SETTING_BY_FIELD = {
     "period": "period", "delays": "delays", "restart": "restart_after", "keepsProgress": "keeps_progress", "durations": "durations",
-    "binder": "has_binder", "heartbeat": "heartbeat", "settling": "settling", "longestRest": "parks_up_to",
-    "autoscaler": "autoscaler",
+    "checkpoints": "checkpoints", "binder": "has_binder", "heartbeat": "heartbeat", "settling": "settling",
+    "longestRest": "parks_up_to", "autoscaler": "autoscaler",
 }  # fmt: skip

@@ -42,6 +42,14 @@ class Duration:
 
 
 @dataclass(frozen=True, slots=True)
+class Checkpoints:
+    """How long the gangs of some names work from one checkpoint to the next."""
+
+    match: str
+    every: float
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """What a scenario may set."""
 
@@ -57,7 +65,7 @@ class Settings:
     restart_after: float | None = 1.0
     """After which a pod that was evicted, failed or lost its node comes back and waits; None: never."""
     keeps_progress: bool = False
-    """A gang that was interrupted goes on where it was; otherwise it begins anew."""
+    """A gang that was interrupted goes on where it was; otherwise at its last checkpoint, or anew if it has none."""
     removes_finished: bool = False
     """Finished gangs are removed at once, as their controllers would do after a while."""
     durations: tuple[Duration, ...] = ()
@@ -65,6 +73,7 @@ class Settings:
     """How long these gangs run, whatever they or `durations` say."""
     done_by_gang: Mapping[GangKey, float] = field(default_factory=dict)
     """For how long gangs that run at the start have worked already."""
+    checkpoints: tuple[Checkpoints, ...] = ()
     says_why: bool = True
     """Groups say why they wait. Nobody reads it while weeks pass; why gangs wait at the end is found out then."""
     has_binder: bool = False
@@ -75,3 +84,7 @@ class Settings:
     def span_of(self, gang: str) -> Span:
         """Return how long a gang runs that does not say so itself."""
         return next((duration.seconds for duration in self.durations if fnmatchcase(gang, duration.match)), NEVER_ENDS)
+
+    def checkpoint_every(self, gang: str) -> float:
+        """Return how long a gang that does not say so itself works from one checkpoint to the next; 0 if it saves nothing."""
+        return next((item.every for item in self.checkpoints if fnmatchcase(gang, item.match)), 0.0)

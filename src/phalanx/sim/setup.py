@@ -5,7 +5,7 @@ Objects that are no part of a gang are there from the beginning, as they are, or
 or that annotation says, or else at 0. A node whose first event is to join is not there before.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
@@ -18,7 +18,7 @@ from phalanx.errors import ConfigError, Missing, SnapshotError
 from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, kind_of, object_key
 from phalanx.model.task import TaskKey
 from phalanx.model.work_annotations import ARRIVES as ARRIVES
-from phalanx.model.work_annotations import DURATION
+from phalanx.model.work_annotations import CHECKPOINT_EVERY, DURATION
 from phalanx.sim.scenario import Arrival, Failure, NodeEvent, Refusal, Scenario, long_name
 from phalanx.sim.settings import seconds_in, span_in
 from phalanx.sim.workload import Workload, WorkloadGang
@@ -95,8 +95,15 @@ def _has_place(pod: Document) -> bool:
     return bool(pod["spec"].get("nodeName"))
 
 
+TIMES: tuple[tuple[str, Callable[[str], object], str], ...] = (
+    (ARRIVES, seconds_in, "'90s' or '2h30m'"), (DURATION, span_in, "'90s', '2h30m' or '30m..2h'"),
+    (CHECKPOINT_EVERY, seconds_in, "'30m' or '1h30m'"),
+)  # fmt: skip
+"""Annotations that hold a duration, what reads each, and what may stand there."""
+
+
 def _check_times(document: Document) -> None:
-    for name, read, example in ((ARRIVES, seconds_in, "'90s' or '2h30m'"), (DURATION, span_in, "'90s', '2h30m' or '30m..2h'")):
+    for name, read, example in TIMES:
         text = _annotation(document, name)
         if text is not None and read(text) is None:
             raise SnapshotError(f"{describe(document)}: annotation {name}: {text!r} is not a duration; write for example {example}")

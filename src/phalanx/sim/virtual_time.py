@@ -8,14 +8,15 @@ from itertools import count
 
 
 class Precedence(IntEnum):
-    """What comes first at one moment: the world changes, kubelets and controllers follow, plans are made, sessions decide."""
+    """What comes first at one moment: the world changes, kubelets and controllers follow, work is saved, sessions decide."""
 
     WORLD = 0
     KUBELET = 1
     WORK = 2
     CONTROLLER = 3
-    PLAN = 4
-    SESSION = 5
+    CHECKPOINT = 4
+    PLAN = 5
+    SESSION = 6
 
 
 @dataclass(slots=True)
@@ -57,10 +58,14 @@ class VirtualTime:
             heappop(self._timers)
         return self._timers[0][0] if self._timers else None
 
-    def next_deed(self, before: Precedence = Precedence.PLAN) -> float | None:
-        """Return the moment of what is planned next besides plans and sessions, which may do nothing; None when nothing is."""
+    def next_deed(self, before: Precedence = Precedence.CHECKPOINT) -> float | None:
+        """Return the moment of what is planned next besides what may do nothing: checkpoints, plans, sessions; else None."""
         planned = (moment for moment, rank, _, timer in self._timers if timer.action is not None and rank < before)
         return min(planned, default=None)
+
+    def decides_again(self) -> bool:
+        """Tell whether a plan or a session is still to come."""
+        return any(timer.action is not None and rank >= Precedence.PLAN for _, rank, _, timer in self._timers)
 
     def step(self) -> None:
         """Do what is planned next."""

@@ -4,7 +4,7 @@ Traces (`traces/`) and the generator (`generate.py`) make workloads; `workload_o
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from phalanx.model.resources import CPU, GPU, MEMORY, PODS
@@ -16,6 +16,7 @@ GPU_MODEL = "nvidia.com/gpu.product"
 PODS_PER_NODE = 110
 """The default of kubelets."""
 MIB_PER_GIB = 1024
+SECONDS_PER_MINUTE = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,8 @@ class WorkloadGang:
     minimum: int = 0
     """How many tasks must start together; 0: all."""
     namespace: str = "default"
+    checkpoint_every: float = 0.0
+    """How long it works from one checkpoint to the next; 0 if it saves nothing."""
 
     @property
     def tasks(self) -> int:
@@ -66,6 +69,11 @@ class Workload:
     gangs: tuple[WorkloadGang, ...]
     machines: tuple[Machine, ...]
     weight_by_queue: Mapping[str, int] = field(default_factory=dict)
+
+    def with_checkpoints(self, minutes: float) -> "Workload":
+        """Return the same with gangs that save their work every so many minutes, or with 0 never."""
+        every = minutes * SECONDS_PER_MINUTE
+        return replace(self, gangs=tuple(replace(gang, checkpoint_every=every) for gang in self.gangs)) if every else self
 
 
 # --- quantities and machines --------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from typing import Any
 
 from phalanx.dialects.group_references import GROUP, KAI_GROUP
 from phalanx.dialects.pods import ROLE
+from phalanx.model.work_annotations import CHECKPOINT_EVERY
 from phalanx.sim.running_work import DURATION
 from phalanx.sim.workload import PODS_PER_NODE, Machine, Workload, WorkloadGang, WorkloadPart
 
@@ -62,6 +63,8 @@ def _group(gang: WorkloadGang, dialect: str) -> Document:
     if gang.priority:
         spec["priorityClassName"] = _class(gang.priority)
     annotations = {DURATION: f"{gang.duration:.3f}s"}
+    if gang.checkpoint_every:
+        annotations[CHECKPOINT_EVERY] = f"{gang.checkpoint_every:.3f}s"
     meta = {"name": gang.name, "namespace": gang.namespace, "annotations": annotations}
     return {"apiVersion": api, "kind": "PodGroup", "metadata": meta, "spec": spec}
 

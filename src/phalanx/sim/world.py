@@ -22,11 +22,13 @@ from phalanx.errors import ClusterError, SnapshotError
 from phalanx.explain.missing_groups import missing_groups
 from phalanx.explain.why import why
 from phalanx.manifests.gpu_reservations import home_documents
-from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, NODE, POD, QUEUE, SILENT, Document, object_key, split_key
+from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, NODE, POD, QUEUE, SILENT, Document, Kind, object_key, split_key
+from phalanx.model.moment import moment_text
 from phalanx.model.resources import CPU, GPU, scale_of
 from phalanx.model.task import GangKey, Task, TaskKey
-from phalanx.model.task_status import COMPLETED
+from phalanx.model.task_status import COMPLETED, Status
 from phalanx.model.watch_event import ADDED, DELETED, MODIFIED, WatchEvent
+from phalanx.model.work_annotations import LAST_CHECKPOINT
 from phalanx.scheduling.cache import SchedulerCache, Urgency
 from phalanx.scheduling.controllers import ControllerRunner
 from phalanx.scheduling.gates import GateLoop, GatePlanner
@@ -59,6 +61,10 @@ TIMEOUTS = frozenset({GANG_TIMED_OUT, GANG_DEGRADED, TIMED_OUT})
 """Events of controllers about a gang that waited too long."""
 SHORT_NAMES = {GPU: "gpu"}
 """What KAI's queues call a resource."""
+
+
+Place = tuple[Kind, str, str]
+"""An object by kind, namespace and name."""
 
 
 class World:
@@ -163,6 +169,7 @@ class World:
         self.work = Work(self.cluster, self.time, self.settings, self._chance, self.finish)
         self.recorder = Recorder(self.cluster, self.time, self.start)
         self.work.listeners.append(self.recorder.set_whole)
+        self.work.saving.append(self._write_checkpoint)
         for port in (self.port, self._controller_port):
             port.evicting.append(lambda eviction: self._replacements.expect(eviction.uid))
             port.recorded.append(self._note_warning)
@@ -211,9 +218,9 @@ class World:
         return self.time.next_time()
 
     def next_deed(self) -> float | None:
-        """Return the moment at which something may change, besides plans, sessions, and writes that were refused before."""
+        """Return the moment at which something may change, besides checkpoints, plans, sessions, and writes refused before."""
         is_retrying = self._runner is not None and self._runner.is_only_retrying
-        return self.time.next_deed(Precedence.CONTROLLER if is_retrying else Precedence.PLAN)
+        return self.time.next_deed(Precedence.CONTROLLER if is_retrying else Precedence.CHECKPOINT)
 
     def advance(self, moment: float) -> None:
         """Let everything happen that is due until then."""
@@ -357,14 +364,29 @@ class World:
                     self._remove(gang)
 
     def _remove(self, key: GangKey) -> None:
-        gang = self.cluster.state.gang(key)
+        groups = self._groups_of(key)
         for member in [*self.cluster.state.members(key)]:
             self.store.delete(POD, *split_key(member), grace=0)
-        for group in (gang.pieces or (gang,)) if gang is not None and gang.dialect in GROUP_BY_DIALECT else ():
-            kind = GROUP_BY_DIALECT[group.dialect]
-            if self.store.find(kind, group.namespace, group.name) is not None:
-                self.store.delete(kind, group.namespace, group.name)
+        for place in groups:
+            if self.store.find(*place) is not None:  # it may have gone with the last pod
+                self.store.delete(*place)
         self.work.forget(key)
+
+    def _groups_of(self, key: GangKey) -> list[Place]:
+        """Return the group objects of a gang: none where pods alone make it, several where it was put together."""
+        gang = self.cluster.state.gang(key)
+        pieces = (gang.pieces or (gang,)) if gang is not None and gang.dialect in GROUP_BY_DIALECT else ()
+        places = [(GROUP_BY_DIALECT[group.dialect], group.namespace, group.name) for group in pieces]
+        return [place for place in places if self.store.find(*place) is not None]
+
+    def _write_checkpoint(self, key: GangKey) -> None:
+        """Write when a gang saved its work, as its job would: on its group, or on its pods. For everybody else nothing changes."""
+        before, patch = self.last_change, {"metadata": {"annotations": {LAST_CHECKPOINT: moment_text(int(self.now))}}}
+        members = self.cluster.state.members(key).values()
+        pods = [(POD, *split_key(task.key)) for task in members if task.status is Status.RUNNING]
+        for place in self._groups_of(key) or pods:
+            self._try(partial(self.store.patch, *place, patch))
+        self.last_change = before
 
     def pods_of(self, gang: str) -> list[str]:
         """Return the pods of a gang."""

@@ -22,12 +22,14 @@ from phalanx.model.queue import Queue
 from phalanx.model.shape import Shape
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.model.task_status import COMPLETED, HOLDING, ON_NODE, READY, Status
+from phalanx.model.work_annotations import MAX_DURATION
 from phalanx.state.bind_requests import BindRequests
 from phalanx.state.finished_runs import FinishedRuns
 from phalanx.state.gang_state import GangState
 from phalanx.state.holders import Holders
 from phalanx.state.hypernodes import HyperTree
 from phalanx.state.node_books import NodeBooks
+from phalanx.state.overdue import DueGangs
 from phalanx.state.queue_totals import QueueTotals
 from phalanx.state.quorum import counts_by_role
 from phalanx.state.snapshot import EMPTY, Snapshot, Surroundings
@@ -67,6 +69,7 @@ class ClusterState:
         self._binds = BindRequests()
         self._books = NodeBooks()
         self._queue_totals = QueueTotals()
+        self._due = DueGangs()
         self._changed_gangs: set[GangKey] = set()
         self._active: set[GangKey] = set()
         self._tree: HyperTree | None = None
@@ -199,6 +202,7 @@ class ClusterState:
 
     def put_queue(self, queue: Queue, *, namesake: Queue | None = None) -> None:
         """Add a queue or replace the one of that name; `namesake` is KAI's where the queue is Volcano's."""
+        self._limit_runs(queue.name, queue)
         self._queues[queue.name] = queue
         self._namesakes.pop(queue.name, None)
         if namesake is not None:
@@ -208,9 +212,16 @@ class ClusterState:
 
     def drop_queue(self, name: str) -> None:
         """Take a queue away."""
+        self._limit_runs(name, None)
         self._queues.pop(name, None)
         self._namesakes.pop(name, None)
         self._choose_queues(name)
+
+    def _limit_runs(self, name: str, queue: Queue | None) -> None:
+        """Look at the gangs of a queue again if it comes to say something else of how long they may run."""
+        before, now = (None if item is None else item.annotations.get(MAX_DURATION) for item in (self._queues.get(name), queue))
+        if before != now:
+            self._changed_gangs.update(key for key, gang in self._gangs.items() if gang.queue == name)
 
     def _queue_of(self, gang: Gang) -> str:
         if not gang.preferred_queue:
@@ -312,9 +323,9 @@ class ClusterState:
         return self._on_node.get(name, EMPTY)
 
     def has_active(self) -> bool:
-        """Tell whether a session would have any gang to decide about."""
+        """Tell whether a session would have any gang to decide about, or one that may run too long."""
         self._refresh_changed_gangs()
-        return bool(self._active)
+        return bool(self._active or self._due)
 
     def snapshot(self, now: float) -> Snapshot:
         """Return the cluster as it is now."""
@@ -323,13 +334,14 @@ class ClusterState:
         if self._tree is None:
             self._tree = HyperTree(self._hypernodes.values(), self._books.table)
         self._writable_groups.clear()
-        books = self._books
+        books, overdue = self._books, self._due.overdue(now)
         return Snapshot(
             now=now, space=books.space, nodes=books.table, used=books.used.copy(), releasing=books.releasing.copy(),
             scored=books.scored.copy(), pods=books.pods.copy(), gangs=dict(self._gangs), members=dict(self._members),
             on_node=dict(self._on_node), queues=dict(sorted(self._queues.items())), namesakes=dict(self._namesakes),
             totals=self._queue_totals.totals(),
-            active=tuple(sorted(self._active)), hypernodes=self._tree, surroundings=self.surroundings,
+            active=tuple(sorted(self._active | self._due.to_say(overdue))), overdue=overdue, next_due=self._due.next(now),
+            hypernodes=self._tree, surroundings=self.surroundings,
             affine=dict(self._affine), bind_requests=dict(self._binds.by_key),
             lost_requests=self._binds.lost(self._tasks, self._nodes), refused=dict(self._refused),
             refused_gangs=frozenset(self._refused_gangs),
@@ -343,6 +355,7 @@ class ClusterState:
             if gang is not None and gang.follows_pods:
                 gang = self._update_priority(gang)
             self._queue_totals.replace(key, gang, members)
+            self._due.replace(key, gang, members, None if gang is None else self._queues.get(gang.queue))
             if gang is None or is_inactive(gang, members):
                 self._active.discard(key)
             else:

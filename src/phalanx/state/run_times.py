@@ -1,7 +1,8 @@
 """The one rule by which run times are known: what pods, their group and their queue say, the first that says something first.
 
     expected    `phalanx.dev/duration` of a pod, else of the group, else `phalanx.dev/default-duration` of the queue
-    maximum     the least of `phalanx.dev/max-duration` of pod, group and queue, activeDeadlineSeconds of a pod, Kueue's label
+    maximum     the least of `phalanx.dev/max-duration` of pod, group and queue, activeDeadlineSeconds of a pod and of an owner,
+                Kueue's label
 
 The first pod speaks for all: pods of one gang come from one template. What cannot be read counts as not said, and is told.
 """
@@ -10,12 +11,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from math import inf
 
-from phalanx.model.duration import range_in
+from phalanx.model.duration import range_in, seconds_in
 from phalanx.model.gang import Gang
+from phalanx.model.moment import moment_of
 from phalanx.model.queue import Queue
 from phalanx.model.run_times import UNKNOWN, RunTimes
-from phalanx.model.task import GangKey, Task
-from phalanx.model.work_annotations import DEFAULT_DURATION, DURATION, KUEUE_MAXIMUM, MAX_DURATION
+from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.model.task_status import Status
+from phalanx.model.work_annotations import DEFAULT_DURATION, DURATION, FROM, KUEUE_MAXIMUM, MAX_DURATION, OWNER_DEADLINE
 from phalanx.state.finished_runs import ENOUGH, likeness, quantile
 from phalanx.state.snapshot import Snapshot
 
@@ -25,21 +28,49 @@ Said = tuple[float, float, str]
 """Shortest, longest, and who says so."""
 
 
-def run_times(gang: Gang | None, task: Task | None, queue: Queue | None) -> RunTimes:
-    """Return the run time of a gang, given a pod of it and its queue."""
+def run_times(gang: Gang | None, task: Task | None, queue: Queue | None, *, since: float = 0.0) -> RunTimes:
+    """Return the run time of a gang, given a pod of it and its queue, and when it began or could begin, if that is known."""
     pod, labels = ({}, {}) if task is None else (task.annotations, task.labels)
     group, queued = {} if gang is None else gang.annotations, {} if queue is None else queue.annotations
+    whose = "group" if gang is None or gang.has_object else "pod"
     faults: list[str] = []
-    expected = _all((("pod", pod, DURATION), ("group", group, DURATION), ("queue", queued, DEFAULT_DURATION)), faults)
-    limits = _all([(owner, texts, MAX_DURATION) for owner, texts in (("pod", pod), ("group", group), ("queue", queued))], faults)
+    expected = _all((("pod", pod, DURATION), (whose, group, DURATION), ("queue", queued, DEFAULT_DURATION)), faults)
+    limits = _all([(owner, texts, MAX_DURATION) for owner, texts in (("pod", pod), (whose, group), ("queue", queued))], faults)
     limits += _all([("pod", labels, KUEUE_MAXIMUM)], faults)
     if task is not None and task.deadline < inf:
         limits.append((task.deadline, task.deadline, "activeDeadlineSeconds"))
+    limits += _owner_deadline(group, since, faults)
     if not (expected or limits or faults):
         return UNKNOWN
     shortest, longest, source = expected[0] if expected else (inf, inf, "")
     _, maximum, limit = min(limits, default=(inf, inf, ""))
     return RunTimes(shortest, longest, maximum, source, limit, tuple(faults))
+
+
+def _owner_deadline(group: Mapping[str, str], since: float, faults: list[str]) -> list[Said]:
+    """Return what is left of the deadline of an owner, which counts from its own start; all of it if that has passed already."""
+    text = group.get(OWNER_DEADLINE)
+    if text is None:
+        return []
+    span, _, moment = text.partition(FROM)
+    seconds, start = seconds_in(span), moment_of(moment) if moment else 0.0
+    if seconds is None or start is None:
+        faults.append(f"{OWNER_DEADLINE} of the group: {text!r} is not a duration; remove it, and its controller writes it again")
+        return []
+    left = seconds - max(since - start, 0.0) if since and start else seconds
+    found = left if left > 0 else seconds
+    return [(found, found, "activeDeadlineSeconds of its owner")]
+
+
+def begun(gang: Gang, members: Mapping[TaskKey, Task]) -> float:
+    """Return since when a gang has had its minimum running; 0 when nobody says, or when it has not."""
+    moments = sorted(task.started for task in members.values() if task.status is Status.RUNNING and task.started)
+    return moments[max(gang.min_member, 1) - 1] if len(moments) >= max(gang.min_member, 1) else 0.0
+
+
+def speaker(members: Mapping[TaskKey, Task]) -> Task | None:
+    """Return the pod that speaks for all pods of a gang: the first by name."""
+    return members[min(members)] if members else None
 
 
 def _all(places: Iterable[tuple[str, Mapping[str, str], str]], faults: list[str]) -> list[Said]:
@@ -77,7 +108,8 @@ class RunTimesBook:
         if gang is None:
             return UNKNOWN
         members = self._snapshot.members_of(key)
-        found = run_times(gang, next(iter(members.values()), None), self._snapshot.queues.get(gang.queue))
+        since = begun(gang, members) or self._snapshot.now if OWNER_DEADLINE in gang.annotations else 0.0
+        found = run_times(gang, speaker(members), self._snapshot.queues.get(gang.queue), since=since)
         return self._predicted(key, len(members), found) if self._is_predicted and found.longest == inf else found
 
     def _predicted(self, key: GangKey, size: int, found: RunTimes) -> RunTimes:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
 from functools import cache
+from math import inf
 from types import MappingProxyType
 
 import numpy as np
@@ -118,6 +119,10 @@ class Snapshot:
     """Reservation pods: tasks that hold a shared device for those who share it."""
     finished_runs: Runs = field(default_factory=dict)
     """How long gangs took that have finished since the scheduler began to watch."""
+    overdue: Mapping[GangKey, float] = field(default_factory=dict)
+    """Gangs that run longer than they may, and since when."""
+    next_due: float = inf
+    """When the next gang will."""
     reserved: tuple[GangKey, ...] = ()
     """Gangs that the last session reserved a start for; they keep it, whoever comes first now."""
     calm: frozenset[GangKey] = frozenset()

@@ -9,10 +9,10 @@ from phalanx.explain.times import at_text, due_text
 from phalanx.explain.tree import Line, Stage, StageResult
 from phalanx.kai.stamps import LAST_START, STALE_SINCE
 from phalanx.model.duration import age_text
+from phalanx.model.gang import OVERDUE
 from phalanx.model.moment import moment_of
 from phalanx.model.task_status import HOLDING, Status
 from phalanx.plugins.coscheduling import LAST_FAILURE, WAITS_SINCE
-from phalanx.state.overdue import due_at
 from phalanx.state.run_times import RunTimesBook
 
 STAMPS = {
@@ -35,9 +35,8 @@ def history(reading: Reading) -> StageResult:
 def _run_time(reading: Reading) -> Iterator[Line]:
     """Say that it runs longer than it may, and what nobody can read of how long it runs."""
     key, snapshot = reading.gang.gang.key, reading.snapshot
-    times = RunTimesBook(snapshot)
-    due, known = due_at(snapshot, times, key), times.of(key)
-    if due <= reading.outcome.now:
+    due, known = snapshot.overdue.get(key), RunTimesBook(snapshot).of(key)
+    if due is not None:
         text = f"it has run for {age_text(reading.outcome.now - due + known.maximum)}, longer than its maximum of "
         yield Line(f"{text}{age_text(known.maximum)} ({known.limit})", "Overdue", {"since": at_text(due)})
     yield from (Line(f"its run time is unknown: {fault}", "RunTimeUnknown") for fault in known.faults)
@@ -58,7 +57,7 @@ def _waiting(reading: Reading) -> Iterator[Line]:
 def _conditions(reading: Reading) -> Iterator[tuple[float, Line]]:
     now = reading.outcome.now
     for item in reading.gang.gang.conditions:
-        if item.since:
+        if item.since and item.type != OVERDUE:  # a line of its own says it
             why = ": ".join(filter(None, (item.reason, item.message)))
             text = f"{item.type}={item.status} since {due_text(item.since, now)}{f': {why}' if why else ''}"
             yield item.since, Line(text, item.reason, {"condition": item.type, "status": item.status, "since": at_text(item.since)})
