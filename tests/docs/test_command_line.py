@@ -11,7 +11,7 @@ from phalanx.cli import main
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "command-line.md"
 
 
-@pytest.mark.parametrize("name", ["schedule", "explain", "try", "eta", "run", "shadow report", "record", "replay"])
+@pytest.mark.parametrize("name", ["schedule", "explain", "try", "eta", "pending", "run", "shadow report", "record", "replay"])
 def test_every_option_is_in_the_reference_and_nothing_else(name: str) -> None:
     section = re.search(rf"^## phalanx {name}\n(.*?)^## ", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     assert section is not None

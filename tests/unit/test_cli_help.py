@@ -51,7 +51,7 @@ def test_help_imports_nothing_heavy() -> None:
     assert not modules.intersection((*HEAVY_MODULES, "prometheus_client", "phalanx.cli.schedule"))
 
 
-QUESTIONS = [("schedule",), ("explain",), ("try",), ("eta",)]
+QUESTIONS = [("schedule",), ("explain",), ("try",), ("eta",), ("pending",)]
 CLUSTER = [("up",), ("apply",), ("get",), ("describe",), ("delete",)]
 DEV = [("dev",), ("dev", "build"), ("dev", "cluster"), ("dev", "cluster", "up"), ("dev", "cluster", "down")]
 CONFIG = [("config",), ("config", "show"), ("config", "check"), ("config", "list")]
@@ -84,7 +84,7 @@ def test_options_that_commands_share_have_the_same_help(name: str) -> None:
 
 
 def test_questions_about_waiting_gangs_stand_together() -> None:
-    assert [*cli.ENTRIES_BY_NAME][:4] == ["schedule", "explain", "try", "eta"]
+    assert [*cli.ENTRIES_BY_NAME][:5] == ["schedule", "explain", "try", "eta", "pending"]
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ STATEMENTS = (
 )  # fmt: skip
 EVERYWHERE = (
     *STATEMENTS, "ActionEntered", "ActionLeft", "NodeScores", "NodesFitting", "NodesRefused", "DomainTried", "TaskWithoutNode",
+    "QueueLine",
 )  # fmt: skip
 GANGS = (
     "QueuesOrdered", "QueueNext", "GangAdded", "GangsAhead", "GangSkipped", "GangTried", "GangStarving", "GangReady",

@@ -37,6 +37,7 @@ ENTRIES_BY_NAME = {
     "explain": Entry("phalanx.cli.explain:command", "Explain why a gang waits, and what would start it."),
     "try": Entry("phalanx.cli.try_:command", "Decide about a job as if it were submitted now."),
     "eta": Entry("phalanx.cli.eta:command", "Estimate when waiting gangs start."),
+    "pending": Entry("phalanx.cli.pending:command", "Show waiting gangs in the order in which they are taken."),
     "simulate": Entry("phalanx.cli.simulate:command", "Simulate how gangs run on a cluster, in virtual time."),
     "tune": Entry("phalanx.cli.tune:command", "Search settings of the scheduler by simulation."),
     "record": Entry("phalanx.cli.record:command", "Record what happens in a cluster, whoever schedules it."),
