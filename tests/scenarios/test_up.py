@@ -339,3 +339,20 @@ def test_two_clusters_cannot_use_one_state(site: Site, tmp_path: Path) -> None:
 def test_a_state_is_a_file_of_its_own(site: Site) -> None:
     refused = site.run("up", "--state", "/dev/full")
     assert (refused.returncode, refused.stderr) == (1, "error: /dev/full: is no regular file; name a file of its own\n")
+
+
+def test_a_job_is_suspended_and_resumed_and_its_queue_closed_and_opened(site: Site) -> None:
+    site.up("examples/volcano-job/nodes.yaml")
+    assert site.run("apply", "-f", "examples/volcano-job").returncode == 0
+    at_work = ("get", "vcjob", "wide-deep", "-n", "ads")
+    site.until(*at_work, shows=has_row("wide-deep", "Running"))
+    assert site.run("suspend", "wide-deep", "-n", "ads").stdout == "job.batch.volcano.sh/wide-deep suspended\n"
+    site.until(*at_work, shows=has_row("wide-deep", "Aborted"))
+    assert site.run("get", "pods", "-n", "ads").stdout == ""
+    assert site.run("queue", "close", "default").stdout.startswith("queue.scheduling.volcano.sh/default ")
+    assert site.run("resume", "wide-deep", "-n", "ads").stdout == "job.batch.volcano.sh/wide-deep resumed\n"
+    assert site.run("queue", "open", "default").stdout == "queue.scheduling.volcano.sh/default opened\n"
+    site.until(*at_work, shows=has_row("wide-deep", "Running"))
+    refused = site.run("queue", "close", "root")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "root: stays open: it is above all other queues; close those below it" in refused.stderr

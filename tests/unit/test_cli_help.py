@@ -52,12 +52,13 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 QUESTIONS = [("schedule",), ("explain",), ("try",), ("eta",), ("pending",)]
-CLUSTER = [("up",), ("apply",), ("get",), ("describe",), ("delete",)]
+CLUSTER = [("up",), ("apply",), ("get",), ("describe",), ("delete",), ("suspend",), ("resume",)]
+QUEUE = [("queue",), ("queue", "open"), ("queue", "close")]
 DEV = [("dev",), ("dev", "build"), ("dev", "cluster"), ("dev", "cluster", "up"), ("dev", "cluster", "down")]
 CONFIG = [("config",), ("config", "show"), ("config", "check"), ("config", "list")]
 
 
-@pytest.mark.parametrize("arguments", [*QUESTIONS, ("simulate",), *CLUSTER, *CONFIG, *DEV])
+@pytest.mark.parametrize("arguments", [*QUESTIONS, ("simulate",), *CLUSTER, *QUEUE, *CONFIG, *DEV])
 def test_help_of_a_command_imports_nothing_heavy_and_shows_two_examples(arguments: tuple[str, ...]) -> None:
     assert not modules_after(*arguments, "--help").intersection(HEAVY_MODULES)
     shown = run(*arguments, "--help").stdout

@@ -126,7 +126,7 @@ async def find(client: "Client", kind_name: str, namespace: str, name: str) -> t
         try:
             return kind, dict(await client.get(kind, namespace, name))
         except Missing as missing:
-            problem = missing
+            problem = problem or missing
     assert problem is not None
     raise Missing(f"{problem}{await _elsewhere(client, kind_name, name)}") from problem
 

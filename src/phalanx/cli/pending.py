@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from phalanx.cli import policy_options
-from phalanx.cli.connection import cluster_options
+from phalanx.cli.connection import QueueName, cluster_options
 from phalanx.cli.policy_options import FORMS, SessionOptions
 
 EXAMPLES = """\b
@@ -24,7 +24,15 @@ class PendingOptions(SessionOptions):
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("-q", "--queue", "queues", multiple=True, metavar="NAME", help="Only this queue; may be repeated. All by default.")
+@click.option(
+    "-q",
+    "--queue",
+    "queues",
+    type=QueueName(),
+    multiple=True,
+    metavar="NAME",
+    help="Only this queue; may be repeated. All by default.",
+)
 @click.option("-n", "--namespace", metavar="NAME", help="Show gangs of this namespace; positions count all. All by default.")
 @policy_options.cluster_files
 @cluster_options()
