@@ -116,9 +116,9 @@ def test_wide_says_why() -> None:
 
 
 def test_an_unknown_queue_is_told() -> None:
-    result = run(CROWD, more=("-q", "defualt"))
+    result = run(CROWD, more=("-q", "defa"))
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.endswith("error: there is no queue 'defualt'; did you mean 'default'?\n")
+    assert result.stderr.endswith("error: there is no queue 'defa'; did you mean 'default'?\n")
 
 
 def test_nobody_waits() -> None:
