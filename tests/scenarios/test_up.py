@@ -356,3 +356,17 @@ def test_a_job_is_suspended_and_resumed_and_its_queue_closed_and_opened(site: Si
     refused = site.run("queue", "close", "root")
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "root: stays open: it is above all other queues; close those below it" in refused.stderr
+
+
+def test_wait_returns_when_a_gang_runs_and_when_it_is_gone(site: Site) -> None:
+    site.up("examples/deadlock/nodes.yaml")
+    assert site.run("diff", "-f", "examples/deadlock").returncode == 1
+    assert site.run("apply", "-f", "examples/deadlock").returncode == 0
+    runs = site.run("wait", "gang/bert", "-n", "research", "--for=condition=Running", "--timeout=20s")
+    assert (runs.returncode, runs.stdout) == (0, "gang/bert condition met\n")
+    waits = site.run("wait", "gang/resnet", "-n", "research", "--for=condition=Scheduled", "--timeout=0")
+    assert (waits.returncode, waits.stderr) == (1, "error: timed out waiting for the condition on gang/resnet\n")
+    assert site.run("delete", "gang", "bert", "-n", "research").returncode == 0
+    assert site.run("wait", "gang/bert", "-n", "research", "--for=delete", "--timeout=20s").returncode == 0
+    started = site.run("wait", "gang/resnet", "-n", "research", "--for=condition=Scheduled", "--timeout=20s")
+    assert started.stdout == "gang/resnet condition met\n"

@@ -52,7 +52,7 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 QUESTIONS = [("schedule",), ("explain",), ("try",), ("eta",), ("pending",)]
-CLUSTER = [("up",), ("apply",), ("get",), ("describe",), ("delete",), ("suspend",), ("resume",)]
+CLUSTER = [("up",), ("apply",), ("get",), ("describe",), ("delete",), ("diff",), ("wait",), ("suspend",), ("resume",)]
 QUEUE = [("queue",), ("queue", "open"), ("queue", "close")]
 DEV = [("dev",), ("dev", "build"), ("dev", "cluster"), ("dev", "cluster", "up"), ("dev", "cluster", "down")]
 CONFIG = [("config",), ("config", "show"), ("config", "check"), ("config", "list")]
