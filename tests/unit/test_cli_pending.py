@@ -95,6 +95,7 @@ def test_a_gang_that_no_action_takes_has_no_position() -> None:
         ["default", "3", "default/late", "Waits"],
         ["default", "-", "default/short", "Waits"],
     ]
+    assert [line.split()[4] for line in result.stdout.splitlines()] == ["AGE", "20m", "50m", "30m", "<unknown>"]
 
 
 def test_only_the_queue_and_the_namespace_that_were_asked_for_are_shown_with_their_positions() -> None:

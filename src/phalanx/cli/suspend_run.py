@@ -16,7 +16,7 @@ from phalanx.cli import output
 from phalanx.cli.connection import Reach, ask
 from phalanx.cli.gang_choice import gang_called
 from phalanx.cli.get_run import group_kind
-from phalanx.cli.lookup import Looking, find, is_gang, is_known, split_name, title
+from phalanx.cli.lookup import Looking, find, is_gang, title, typed_targets
 from phalanx.cli.volcano_commands import NOT_TAKEN, command
 from phalanx.controllers.objects import controller_of, inside
 from phalanx.dialects.kueue import QUEUE as KUEUE_QUEUE
@@ -58,14 +58,6 @@ def carry_out(reach: Reach, kind: str, names: tuple[str, ...], *, suspends: bool
         return not looking.missing and not switch.refused
 
     return ask(reach, asked)
-
-
-def typed_targets(kind: str, names: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Return kinds and names as typed: ``job a b``, ``job/a vcjob/b``, or names of gangs alone."""
-    if names and "/" not in kind and is_known(kind):
-        return [(kind, name) for name in names]
-    words = [kind, *names] if "/" in kind or not is_known(kind) else []
-    return [(split_name(word, ())[0], split_name(word, ())[1][0]) if "/" in word else ("gang", word) for word in words]
 
 
 class Switch:

@@ -12,8 +12,7 @@ from phalanx.cli.connection import Reach, ask
 from phalanx.cli.gang_choice import gang_called
 from phalanx.cli.get_run import gangs
 from phalanx.cli.jsonpath import check_path, text_of, values_at
-from phalanx.cli.lookup import find, is_gang, kinds_here, title
-from phalanx.cli.suspend_run import typed_targets
+from phalanx.cli.lookup import find, is_gang, kinds_here, title, typed_targets
 from phalanx.cli.wait import WaitOptions
 from phalanx.errors import Missing
 from phalanx.explain.gang_status import GangStatus

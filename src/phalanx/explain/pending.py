@@ -95,5 +95,6 @@ def _lines(part: ShardDecisions) -> dict[str, list[_Stand]]:
 
 
 def _created(parts: Sequence[ShardDecisions], gang: str) -> float | None:
+    """Return when a gang was created; None where nothing says so."""
     found = (part.snapshot.gangs[GangKey(gang)].created for part in parts if gang in part.snapshot.gangs)
-    return next(found, None)
+    return next(found, None) or None
