@@ -339,3 +339,34 @@ def test_two_clusters_cannot_use_one_state(site: Site, tmp_path: Path) -> None:
 def test_a_state_is_a_file_of_its_own(site: Site) -> None:
     refused = site.run("up", "--state", "/dev/full")
     assert (refused.returncode, refused.stderr) == (1, "error: /dev/full: is no regular file; name a file of its own\n")
+
+
+def test_a_job_is_suspended_and_resumed_and_its_queue_closed_and_opened(site: Site) -> None:
+    site.up("examples/volcano-job/nodes.yaml")
+    assert site.run("apply", "-f", "examples/volcano-job").returncode == 0
+    at_work = ("get", "vcjob", "wide-deep", "-n", "ads")
+    site.until(*at_work, shows=has_row("wide-deep", "Running"))
+    assert site.run("suspend", "wide-deep", "-n", "ads").stdout == "job.batch.volcano.sh/wide-deep suspended\n"
+    site.until(*at_work, shows=has_row("wide-deep", "Aborted"))
+    assert site.run("get", "pods", "-n", "ads").stdout == ""
+    assert site.run("queue", "close", "default").stdout.startswith("queue.scheduling.volcano.sh/default ")
+    assert site.run("resume", "wide-deep", "-n", "ads").stdout == "job.batch.volcano.sh/wide-deep resumed\n"
+    assert site.run("queue", "open", "default").stdout == "queue.scheduling.volcano.sh/default opened\n"
+    site.until(*at_work, shows=has_row("wide-deep", "Running"))
+    refused = site.run("queue", "close", "root")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "root: stays open: it is above all other queues; close those below it" in refused.stderr
+
+
+def test_wait_returns_when_a_gang_runs_and_when_it_is_gone(site: Site) -> None:
+    site.up("examples/deadlock/nodes.yaml")
+    assert site.run("diff", "-f", "examples/deadlock").returncode == 1
+    assert site.run("apply", "-f", "examples/deadlock").returncode == 0
+    runs = site.run("wait", "gang/bert", "-n", "research", "--for=condition=Running", "--timeout=20s")
+    assert (runs.returncode, runs.stdout) == (0, "gang/bert condition met\n")
+    waits = site.run("wait", "gang/resnet", "-n", "research", "--for=condition=Scheduled", "--timeout=0")
+    assert (waits.returncode, waits.stderr) == (1, "error: timed out waiting for the condition on gang/resnet\n")
+    assert site.run("delete", "gang", "bert", "-n", "research").returncode == 0
+    assert site.run("wait", "gang/bert", "-n", "research", "--for=delete", "--timeout=20s").returncode == 0
+    started = site.run("wait", "gang/resnet", "-n", "research", "--for=condition=Scheduled", "--timeout=20s")
+    assert started.stdout == "gang/resnet condition met\n"

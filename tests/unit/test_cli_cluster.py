@@ -31,7 +31,7 @@ def run(*arguments: str) -> Result:
         (["up", "--config", "a", "--profile", "b"], 2, "--config and --profile exclude each other"),
         (["apply"], 2, "nothing to read: name files or folders with -f"),
         (["describe", "pod"], 2, "which one? write for example: phalanx describe pod NAME"),
-        (["delete"], 2, "nothing to delete: write KIND NAME, or -f PATH"),
+        (["delete"], 2, "nothing to delete: write KIND NAME, KIND --all, or -f PATH"),
         (["delete", "pod", "a", "-f", "x"], 2, "not both"),
         (["get", "pods", "--server", "localhost:1"], 1, "write a URL such as http://127.0.0.1:8001"),
         (

@@ -51,13 +51,14 @@ def test_help_imports_nothing_heavy() -> None:
     assert not modules.intersection((*HEAVY_MODULES, "prometheus_client", "phalanx.cli.schedule"))
 
 
-QUESTIONS = [("schedule",), ("explain",), ("try",), ("eta",)]
-CLUSTER = [("up",), ("apply",), ("get",), ("describe",), ("delete",)]
+QUESTIONS = [("schedule",), ("explain",), ("try",), ("eta",), ("pending",)]
+CLUSTER = [("up",), ("apply",), ("get",), ("describe",), ("delete",), ("diff",), ("wait",), ("suspend",), ("resume",)]
+QUEUE = [("queue",), ("queue", "open"), ("queue", "close")]
 DEV = [("dev",), ("dev", "build"), ("dev", "cluster"), ("dev", "cluster", "up"), ("dev", "cluster", "down")]
 CONFIG = [("config",), ("config", "show"), ("config", "check"), ("config", "list")]
 
 
-@pytest.mark.parametrize("arguments", [*QUESTIONS, ("simulate",), *CLUSTER, *CONFIG, *DEV])
+@pytest.mark.parametrize("arguments", [*QUESTIONS, ("simulate",), *CLUSTER, *QUEUE, *CONFIG, *DEV])
 def test_help_of_a_command_imports_nothing_heavy_and_shows_two_examples(arguments: tuple[str, ...]) -> None:
     assert not modules_after(*arguments, "--help").intersection(HEAVY_MODULES)
     shown = run(*arguments, "--help").stdout
@@ -84,7 +85,7 @@ def test_options_that_commands_share_have_the_same_help(name: str) -> None:
 
 
 def test_questions_about_waiting_gangs_stand_together() -> None:
-    assert [*cli.ENTRIES_BY_NAME][:4] == ["schedule", "explain", "try", "eta"]
+    assert [*cli.ENTRIES_BY_NAME][:5] == ["schedule", "explain", "try", "eta", "pending"]
 
 
 @pytest.mark.parametrize(

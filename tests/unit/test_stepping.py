@@ -197,7 +197,16 @@ def test_a_breakpoint_at_a_gang_or_a_queue_stops_at_the_steps_that_count() -> No
     wanted = [event.event for event in traced(starts_and_waits(), level=3) if "default/second" in event.gangs]
     assert stopped_at(held, "gang default/second") == wanted
     held = debugger(starts_and_waits(), level=4)
-    assert set(stopped_at(held, "queue blue")) == {"queue", "added", "ahead", "queues", "queue next", "gang", "no preemptors"}
+    assert set(stopped_at(held, "queue blue")) == {
+        "queue",
+        "added",
+        "line",
+        "ahead",
+        "queues",
+        "queue next",
+        "gang",
+        "no preemptors",
+    }
 
 
 def test_a_breakpoint_at_a_plugin_stops_where_it_has_a_say() -> None:

@@ -76,6 +76,16 @@ def test_a_job_shows_how_many_it_needs_and_how_many_run() -> None:
     assert row.split()[:4] == ["train", "Running", "3", "2"]
 
 
+def test_a_job_shows_the_counts_of_vcctl_when_there_is_room() -> None:
+    meta = {"name": "train", "namespace": "default"}
+    job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": meta, "spec": {"tasks": [], "queue": "q"}}
+    counts = {"minAvailable": 3, "running": 2, "pending": 4, "succeeded": 5, "failed": 6, "retryCount": 7}
+    store = filled({**job, "status": {"state": {"phase": "Running"}, **counts}})
+    head, row = run("get", "vcjob", "-o", "wide", store=store).stdout.splitlines()
+    assert head.split()[3:] == ["RUNNINGS", "QUEUE", "PENDING", "SUCCEEDED", "FAILED", "RETRIES", "AGE"]
+    assert row.split()[3:9] == ["2", "q", "4", "5", "6", "7"]
+
+
 def test_a_moment_is_shown_as_an_age() -> None:
     columns = {column.title: column for column in columns_of("CronJob", "batch.volcano.sh/v1alpha1", NOW)}
     assert columns["LAST"].cell({"status": {"lastScheduleTime": "2025-12-31T23:59:00Z"}}) == "60s"

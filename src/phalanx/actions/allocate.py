@@ -91,7 +91,7 @@ class AllocateAction:
     def _gangs_by_queue(self, session: Session) -> dict[str, GangLine]:
         candidates = [gang for gang in session.gangs.values() if self._is_candidate(session, gang)]
         if session.trace.level >= GangsAhead.at_level:
-            note_line(session, candidates)
+            note_line(session, self.name, candidates)
         return lines_by_queue(session, candidates)
 
     def _is_candidate(self, session: Session, gang: GangState) -> bool:

@@ -9,9 +9,9 @@ from phalanx.actions.gang_line import GangLine, lines_by_queue
 from phalanx.actions.queue_heap import Heap
 from phalanx.model.queue import Queue
 from phalanx.session.arguments import Arguments
-from phalanx.session.plugin_trace import note_added
+from phalanx.session.plugin_trace import note_added, note_lines
 from phalanx.session.session import Session
-from phalanx.session.trace_events import GangAdmitted, GangNotAdmitted, QueueNext
+from phalanx.session.trace_events import GangAdmitted, GangNotAdmitted, QueueLine, QueueNext
 from phalanx.state.gang_state import GangState
 from phalanx.state.verdict import Verdict
 
@@ -45,6 +45,8 @@ class EnqueueAction:
         waiting = [gang for gang in session.gangs.values() if gang.phase in ("", "Pending")]
         for gang in waiting if session.trace.level else ():
             note_added(session, gang)
+        if session.trace.level >= QueueLine.at_level:
+            note_lines(session, self.name, waiting)
         return lines_by_queue(session, waiting)
 
     def _consider(self, session: Session, gang: GangState) -> None:

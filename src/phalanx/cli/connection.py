@@ -63,6 +63,18 @@ class ObjectName(click.ParamType[str]):
         return _offered(ctx, lambda client, namespace: names_here(client, kind, namespace), incomplete)
 
 
+class QueueName(click.ParamType[str]):
+    """The name of a queue; the shell completes it as it does names of objects."""
+
+    name = "queue"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Offer the queues of the cluster."""
+        from phalanx.cli.get_run import names_here
+
+        return _offered(ctx, lambda client, _: names_here(client, "queues", ""), incomplete)
+
+
 class GangName(click.ParamType[str]):
     """The name of a gang, with its namespace or alone; the shell completes it as it does names of objects."""
 

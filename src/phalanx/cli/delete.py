@@ -1,10 +1,12 @@
 """`phalanx delete`: delete objects from a cluster."""
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from phalanx.cli.connection import KindName, Reach, ask, cluster_options
+from phalanx.cli.connection import KindName, ObjectName, Reach, ask, cluster_options
+from phalanx.cli.dry_run import dry_run
 
 if TYPE_CHECKING:
     from phalanx.store.kube.client import Client
@@ -12,7 +14,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\b
 Examples:
   phalanx delete gang bert -n research
-  phalanx delete -f examples/deadlock
+  phalanx delete pods --all -n research --dry-run=server
 """
 
 PATH = click.Path(allow_dash=True)
@@ -20,7 +22,7 @@ PATH = click.Path(allow_dash=True)
 
 @click.command(epilog=EXAMPLES)
 @click.argument("kind", type=KindName(), required=False, metavar="[KIND")
-@click.argument("names", nargs=-1, metavar="NAME...]")
+@click.argument("names", nargs=-1, type=ObjectName(), metavar="NAME...]")
 @click.option(
     "-f", "--filename", "files", type=PATH, multiple=True, metavar="PATH...", help="Delete the objects of these manifests."
 )
@@ -31,38 +33,63 @@ PATH = click.Path(allow_dash=True)
     metavar="SECONDS",
     help="Time for pods to terminate; 0 deletes them immediately.",
 )
+@click.option("--all", "is_all", is_flag=True, help="Delete all objects of the kind in the namespace.")
+@click.option("-l", "--selector", "labels", default="", metavar="SELECTOR", help="Delete the objects with matching labels.")
+@dry_run
 @cluster_options("Namespace of the objects.")
 @click.pass_context
 def command(
-    ctx: click.Context,
-    kind: str | None,
-    names: tuple[str, ...],
-    files: tuple[str, ...],
-    grace: int | None,
-    reach: Reach,
-) -> None:
-    """Delete objects by kind and name, or those of manifests. A gang is deleted with its pods.
+    ctx: click.Context, /, kind: str | None, names: tuple[str, ...], reach: Reach, **options: Any
+) -> None:  # Any: as click read them
+    """Delete objects by kind and name, by label, all of a kind, or those of manifests. A gang is deleted with its pods.
 
     Pods on a node get their grace period; objects with finalizers are deleted once these are removed.
     """
-    from phalanx.cli.delete_run import Deleter, by_name, of_files
+    from phalanx.cli.delete_run import Deleter, by_name, listed_targets, of_files
     from phalanx.cli.lookup import Looking, split_name
 
-    kind_name, all_names = split_name(kind or "", names)
-    if files and kind:
-        raise click.UsageError("name objects, or the files that describe them with -f, not both")
-    if not files and not all_names:
-        raise click.UsageError("nothing to delete: write KIND NAME, or -f PATH")
-    listed = of_files(files) if files else []
+    asked = DeleteOptions(*split_name(kind or "", names), **options)
+    asked.refuse_clashes()
+    described = of_files(asked.files) if asked.files else []
 
     async def deleted(client: "Client", namespace: str) -> int:
-        deleter, looking = Deleter(client, namespace, grace), Looking()
-        for target in listed:
+        deleter, looking = Deleter(client, namespace, asked.grace, asked.dry_run), Looking()
+        listed = await listed_targets(client, asked.kind, namespace, asked.labels) if asked.selects else []
+        for target in (*described, *listed):
             await deleter.delete(*target)
-        for name in all_names:
-            for target in await looking.at(by_name(client, kind_name, namespace, name)) or ():
+        for name in asked.names:
+            for target in await looking.at(by_name(client, asked.kind, namespace, name)) or ():
                 await deleter.delete(*target)
         return deleter.refused + looking.missing
 
     if ask(reach, deleted):
         ctx.exit(1)
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    """What was typed."""
+
+    kind: str
+    names: tuple[str, ...]
+    files: tuple[str, ...]
+    grace: int | None
+    is_all: bool
+    labels: str
+    dry_run: str
+
+    @property
+    def selects(self) -> bool:
+        """Whether objects are chosen otherwise than by name."""
+        return self.is_all or bool(self.labels)
+
+    def refuse_clashes(self) -> None:
+        """Refuse what does not go together."""
+        if self.files and (self.kind or self.selects):
+            raise click.UsageError("name objects, or the files that describe them with -f, not both")
+        if self.names and self.selects:
+            raise click.UsageError("name objects, or choose them with --all or -l, not both")
+        if self.is_all and self.labels:
+            raise click.UsageError("--all and -l exclude each other: -l alone deletes all that match")
+        if not self.files and not (self.names or (self.kind and self.selects)):
+            raise click.UsageError("nothing to delete: write KIND NAME, KIND --all, or -f PATH")

@@ -2,9 +2,12 @@
 
 from collections.abc import Iterable, Mapping
 
+import click
+
 from phalanx.cli import output
+from phalanx.cli.dry_run import CLIENT, NONE, SERVER, SUFFIXES
 from phalanx.cli.get_run import gangs, group_kind
-from phalanx.cli.lookup import find, is_gang, title
+from phalanx.cli.lookup import find, is_gang, kinds_here, title
 from phalanx.dialects.cluster import describe
 from phalanx.errors import ClusterError, SnapshotError, Unreachable
 from phalanx.model.kinds import NAMESPACE, POD, Document, Kind, kind_of
@@ -35,25 +38,50 @@ async def by_name(client: Client, kind_name: str, namespace: str, name: str) -> 
         kind, document = await find(client, kind_name, namespace, name)
         return [(kind, document["metadata"].get("namespace", ""), name)]
     (gang,) = await gangs(client, namespace, [name])
-    group = await group_kind(client, gang)
+    return await _of_gang(client, gang)
+
+
+async def _of_gang(client: Client, gang: Document) -> list[ObjectPlace]:
+    group, namespace, name = await group_kind(client, gang), gang["metadata"]["namespace"], str(gang["metadata"]["name"])
     found: list[ObjectPlace] = [(POD, namespace, member["pod"]) for member in gang["members"]]
     return [*found, *([] if group is None else [(group, namespace, name.partition("@")[0])])]
+
+
+async def listed_targets(client: Client, kind_name: str, namespace: str, labels: str) -> list[ObjectPlace]:
+    """Return all objects of some kinds in a namespace, or those with these labels; of gangs their pods and groups."""
+    if is_gang(kind_name):
+        if labels:
+            raise click.UsageError("gangs have no labels to select by; select pods or podgroups")
+        found = [target for gang in await gangs(client, namespace) for target in await _of_gang(client, gang)]
+    else:
+        kinds = [kind for part in kind_name.split(",") for kind in await kinds_here(client, part)]
+        lists = [(kind, await client.list(kind, namespace if kind.is_namespaced else "", labels=labels)) for kind in kinds]
+        found = [
+            (kind, item["metadata"].get("namespace", ""), item["metadata"]["name"]) for kind, one in lists for item in one.items
+        ]
+    if not found:
+        output.complain(f"no {kind_name} to delete in namespace {namespace}")
+    return found
 
 
 class Deleter:
     """Deletes one object after the other, and counts those that were refused."""
 
-    def __init__(self, client: Client, namespace: str, grace: int | None) -> None:
+    def __init__(self, client: Client, namespace: str, grace: int | None, dry_run: str = NONE) -> None:
         """Objects that name no namespace are in this one."""
-        self._client, self._namespace, self._grace = client, namespace, grace
+        self._client, self._namespace, self._grace, self._dry_run = client, namespace, grace, dry_run
         self.refused = 0
 
     async def delete(self, kind: Kind, namespace: str, name: str) -> None:
         """Delete one object and say so."""
         place = (namespace or self._namespace) if kind.is_namespaced else ""
         try:
-            await self._client.delete(kind, place, name, grace=self._grace if kind is POD else None)
-            output.say(f"{title(kind, name)} deleted")
+            if self._dry_run == CLIENT:
+                await self._client.get(kind, place, name)
+            else:
+                grace = self._grace if kind is POD else None
+                await self._client.delete(kind, place, name, grace=grace, is_trial=self._dry_run == SERVER)
+            output.say(f"{title(kind, name)} deleted{SUFFIXES[self._dry_run]}")
         except Unreachable:
             raise
         except ClusterError as problem:

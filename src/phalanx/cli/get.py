@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 EXAMPLES = """\b
 Examples:
   phalanx get -A
-  phalanx get pods -n research -l app=bert -o wide
+  phalanx get pods -n research -l app=bert --sort-by=.spec.nodeName
 """
 
 FORMS = ("table", "wide", "json", "yaml", "name")
-JSONPATH = "jsonpath="
+JSONPATH, CUSTOM = "jsonpath=", "custom-columns="
 
 
 class OutputForm(click.Choice[str]):
-    """The form of the answer: one of `FORMS`, or jsonpath=TEMPLATE."""
+    """The form of the answer: one of `FORMS`, or jsonpath=TEMPLATE, or custom-columns=TITLE:PATH,..."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # Any: as click declares it
         """Let templates pass; they are read when there is something to fill in."""
-        return value if str(value).startswith(JSONPATH) else super().convert(value, param, ctx)
+        return value if str(value).startswith((JSONPATH, CUSTOM)) else super().convert(value, param, ctx)
 
 
 @click.command(epilog=EXAMPLES)
@@ -44,9 +44,11 @@ class OutputForm(click.Choice[str]):
     help="Only objects with matching fields, such as spec.nodeName=gpu-1.",
 )
 @click.option(
-    "-o", "--output", "form", type=OutputForm([*FORMS, f"{JSONPATH}TEMPLATE"]), default="table", show_default=True,
-    help="Output format.",
+    "-o", "--output", "form", type=OutputForm([*FORMS, f"{JSONPATH}TEMPLATE", f"{CUSTOM}TITLE:PATH,..."]), default="table",
+    show_default=True, help="Output format.",
 )  # fmt: skip
+@click.option("--sort-by", "sort_by", default="", metavar="PATH", help="Sort by this field, such as .metadata.creationTimestamp.")
+@click.option("--show-labels", "has_labels", is_flag=True, help="Show the labels in the last column.")
 @click.option("--no-headers", "has_headers", flag_value=False, default=True, help="Do not print column headers.")
 @click.option("-w", "--watch", "follows", is_flag=True, help="Keep watching and print every change until Ctrl-C.")
 @click.pass_context
@@ -80,6 +82,8 @@ class GetOptions:
     labels: str = ""
     fields: str = ""
     form: str = "table"
+    sort_by: str = ""
+    has_labels: bool = False
     has_headers: bool = True
     follows: bool = False
 
@@ -97,3 +101,8 @@ class GetOptions:
     def template(self) -> str:
         """The template that the answer fills in; empty for other forms."""
         return self.form.removeprefix(JSONPATH) if self.form.startswith(JSONPATH) else ""
+
+    @property
+    def columns(self) -> str | None:
+        """The columns that were asked for; None for other forms."""
+        return self.form.removeprefix(CUSTOM) if self.form.startswith(CUSTOM) else None

@@ -8,8 +8,9 @@ import click
 import msgspec
 
 from phalanx.cli import output
+from phalanx.cli.custom_columns import NOTHING, custom_columns, sorted_by
 from phalanx.cli.get import GetOptions
-from phalanx.cli.jsonpath import filled
+from phalanx.cli.jsonpath import check_path, filled
 from phalanx.cli.lookup import Looking, find, is_gang, kinds_here, split_name, title
 from phalanx.cli.streams import visible
 from phalanx.errors import Forbidden, Gone, Missing, Unreachable
@@ -199,10 +200,15 @@ class _Table:
     def __init__(self, client: Client, asked: GetOptions) -> None:
         self._client, self._asked = client, asked
         self._widths: list[int] = []
+        self._own = None if asked.columns is None else custom_columns(asked.columns)
+        if asked.sort_by:
+            check_path(asked.sort_by)
 
     def write(self, items: Sequence[Document], *, is_one: bool) -> None:
         """Write all objects."""
         items = [_without_owners(item) for item in items]
+        if self._asked.sort_by:
+            items = sorted_by(self._asked.sort_by, items)
         if self._asked.template and not self._asked.follows:
             click.echo(filled(self._asked.template, items[0] if is_one else _whole(items)), nl=False)
         elif self._asked.form in ("json", "yaml"):
@@ -239,7 +245,7 @@ class _Table:
         """Write a table for each kind, an empty line between them."""
         by_kind: dict[str, list[Document]] = {}
         for item in items:
-            by_kind.setdefault(f"{item['kind']}.{item['apiVersion']}", []).append(item)
+            by_kind.setdefault("" if self._own else f"{item['kind']}.{item['apiVersion']}", []).append(item)
         for number, group in enumerate(by_kind.values()):
             rows = [self._head(group[0]), *map(self._row, group)]
             self._widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -260,11 +266,18 @@ class _Table:
         return [visible(cell) for cell in (*place, *(str(column.cell(item)) for column in self._columns(item)))]
 
     def _shows_place(self, item: Document) -> bool:
-        return self._asked.everywhere and "namespace" in item["metadata"]
+        return self._asked.everywhere and "namespace" in item["metadata"] and self._own is None
 
     def _columns(self, item: Document) -> list[TableColumn]:
+        if self._own is not None:
+            return self._own
         found = columns_of(item["kind"], item["apiVersion"], self._client.now, is_wide=self._asked.form == "wide")
-        return _with_column(found, TableColumn("ETA", at("eta"))) if "eta" in item else found
+        columns = _with_column(found, TableColumn("ETA", at("eta"))) if "eta" in item else found
+        return [*columns, TableColumn("LABELS", _labels)] if self._asked.has_labels else columns
+
+
+def _labels(item: Document) -> str:
+    return ",".join(f"{key}={value}" for key, value in sorted((item["metadata"].get("labels") or {}).items())) or NOTHING
 
 
 def _with_column(columns: Sequence[TableColumn], more: TableColumn) -> list[TableColumn]:

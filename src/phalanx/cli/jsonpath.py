@@ -40,6 +40,27 @@ def filled(template: str, answer: Mapping[str, Any]) -> str:
     return "".join(_written(part, answer) for part in _parts(pieces, template, is_inside=False))
 
 
+def values_at(path: str, answer: object) -> list[object]:
+    """Return everything that a path leads to, as `--sort-by` and custom columns write it: .a.b, a.b or {.a.b}."""
+    return _found(_plain(path), answer)
+
+
+def check_path(path: str) -> None:
+    """Refuse a path that cannot be read, also where there is nothing to read it from."""
+    _found(_plain(path), {})
+
+
+def text_of(value: object) -> str:
+    """Return a value as it is written into an answer."""
+    return _shown(value)
+
+
+def _plain(path: str) -> str:
+    text = path.strip()
+    inside = text[1:-1].strip() if text.startswith("{") and text.endswith("}") else text
+    return inside if inside.startswith((".", "[", "$", "@")) else f".{inside}"
+
+
 def _pieces(template: str) -> Iterator[tuple[str, bool]]:
     """Yield the texts of a template and the contents of its braces, in order."""
     place = 0

@@ -117,6 +117,14 @@ def split_name(kind: str, names: tuple[str, ...]) -> tuple[str, tuple[str, ...]]
     return kind_name, ((name, *names) if name else names)
 
 
+def typed_targets(kind: str, names: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Return kinds and names as typed: ``job a b``, ``job/a vcjob/b``, or names of gangs alone."""
+    if names and "/" not in kind and is_known(kind):
+        return [(kind, name) for name in names]
+    words = [kind, *names] if "/" in kind or not is_known(kind) else []
+    return [(split_name(word, ())[0], split_name(word, ())[1][0]) if "/" in word else ("gang", word) for word in words]
+
+
 async def find(client: "Client", kind_name: str, namespace: str, name: str) -> tuple["Kind", dict[str, Any]]:
     """Return an object of a kind; if it is not there, the error names a namespace that has one of that name."""
     from phalanx.errors import Missing
@@ -126,7 +134,7 @@ async def find(client: "Client", kind_name: str, namespace: str, name: str) -> t
         try:
             return kind, dict(await client.get(kind, namespace, name))
         except Missing as missing:
-            problem = missing
+            problem = problem or missing
     assert problem is not None
     raise Missing(f"{problem}{await _elsewhere(client, kind_name, name)}") from problem
 

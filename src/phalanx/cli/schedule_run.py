@@ -63,7 +63,7 @@ def scheduled(asked: ScheduleOptions, policy: Policy) -> Scheduled:
         output.note(f"gang {key}: {fault.traceback if asked.verbosity == LEVELS[-1] else fault.sentence}")
     for text in notes_without_effect((part.snapshot, part.decisions) for part in parts):
         output.note(text)
-    return Scheduled(intake, parts, _gated(given, parts[0]), left_out(intake, snapshot), missing, notes)
+    return Scheduled(intake, parts, gated_of(given, parts[0]), left_out(intake, snapshot), missing, notes)
 
 
 def stepped(asked: ScheduleOptions, policy: Policy) -> SteppedSession:
@@ -75,7 +75,7 @@ def stepped(asked: ScheduleOptions, policy: Policy) -> SteppedSession:
     return SteppedSession(snapshot, connected(policy))
 
 
-def _gated(given: SessionInput, part: ShardDecisions) -> output.GatedRows:
+def gated_of(given: SessionInput, part: ShardDecisions) -> output.GatedRows:
     """Look behind our gates, as `phalanx run` does."""
     found = gated_gangs(connected(policy_of_gates(given.policy)), given.documents, given.now)
     if found is None:

@@ -44,6 +44,7 @@ class Definition:
 AGE = PrinterColumn("Age", ".metadata.creationTimestamp", "date")
 _PHASE, _RUNNING = PrinterColumn("Status", ".status.phase"), PrinterColumn("Running", ".status.running", "integer")
 _JOB_STATE = PrinterColumn("Status", ".status.state.phase")
+_COUNTED = ("Pending", "Succeeded", "Failed")
 _MINIMUM, _QUEUE = PrinterColumn("Min", ".spec.minMember", "integer"), PrinterColumn("Queue", ".spec.queue")
 
 
@@ -58,7 +59,9 @@ DEFINITIONS = (
              PrinterColumn("Running", ".status.running", "integer"), PrinterColumn("Pending", ".status.pending", "integer")),
     _defined("batch.volcano.sh/v1alpha1", "Job", jobs.VolcanoJob, _JOB_STATE,
              PrinterColumn("MinAvailable", ".status.minAvailable", "integer"),
-             PrinterColumn("Runnings", ".status.running", "integer"), PrinterColumn("Queue", ".spec.queue", is_wide=True)),
+             PrinterColumn("Runnings", ".status.running", "integer"), PrinterColumn("Queue", ".spec.queue", is_wide=True),
+             *(PrinterColumn(word, f".status.{word.lower()}", "integer", is_wide=True) for word in _COUNTED),
+             PrinterColumn("Retries", ".status.retryCount", "integer", is_wide=True)),
     _defined("batch.volcano.sh/v1alpha1", "CronJob", jobs.CronJob, PrinterColumn("Schedule", ".spec.schedule"),
              PrinterColumn("Suspend", ".spec.suspend", "boolean"), PrinterColumn("Last", ".status.lastScheduleTime", "date")),
     _defined("bus.volcano.sh/v1alpha1", "Command", volcano.Command, PrinterColumn("Action", ".action"),

@@ -1,6 +1,7 @@
 """What plugins say, as entries of the trace: orders, votes about victims with the plugin that protects whom, scores."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,16 @@ from phalanx.model.listing import MOST_NAMES
 from phalanx.placement import Mask, Scores
 from phalanx.session.hooks import Plugin
 from phalanx.session.trace import Trace
-from phalanx.session.trace_events import GangAdded, GangAhead, GangsAhead, NodeScores, NodesFitting, NodesRefused
+from phalanx.session.trace_events import (
+    GangAdded,
+    GangAhead,
+    GangPlace,
+    GangsAhead,
+    NodeScores,
+    NodesFitting,
+    NodesRefused,
+    QueueLine,
+)
 from phalanx.session.trace_searches import VictimsRefused, VictimsVoted
 from phalanx.state.gang_state import GangState, TaskState
 
@@ -34,18 +44,30 @@ def note_added(session: "Session", gang: GangState) -> None:
         session.trace.note(GangAdded, gang.key, gang.gang.queue, session.gang_order_by_plugin(gang))
 
 
-def note_line(session: "Session", gangs: Iterable[GangState]) -> None:
-    """Record for each gang that is traced which of these come before it in its queue, and by which plugin."""
+def note_line(session: "Session", action: str, gangs: Iterable[GangState]) -> None:
+    """Record the lines of queues, and for each gang that is traced which come before it in its queue, and by which plugin."""
+    for name, line in note_lines(session, action, gangs):
+        for place, gang in enumerate(line):
+            if place and session.trace.wants(GangsAhead.at_level, gang.key):
+                ahead = [_ahead(session, other, gang) for other in line[: min(place, MOST_AHEAD)]]
+                session.trace.note(GangsAhead, gang.key, name, place, ahead)
+
+
+def note_lines(session: "Session", action: str, gangs: Iterable[GangState]) -> list[tuple[str, list[GangState]]]:
+    """Record in which order an action takes the gangs of each queue, and return the lines that have a gang which is traced.
+
+    A line of which only some gangs are traced is not recorded: their trace is silent about the others.
+    """
     queues: dict[str, list[GangState]] = {}
     for gang in gangs:
         queues.setdefault(gang.gang.queue, []).append(gang)
-    for name, line in queues.items():
-        if any(session.trace.wants(GangsAhead.at_level, gang.key) for gang in line):
-            line.sort(key=session.gang_key)
-            for place, gang in enumerate(line):
-                if place and session.trace.wants(GangsAhead.at_level, gang.key):
-                    ahead = [_ahead(session, other, gang) for other in line[: min(place, MOST_AHEAD)]]
-                    session.trace.note(GangsAhead, gang.key, name, place, ahead)
+    traced = [each for each in queues.items() if any(session.trace.wants(QueueLine.at_level, gang.key) for gang in each[1])]
+    for name, line in traced:
+        line.sort(key=session.gang_key)
+        if all(session.trace.wants(QueueLine.at_level, gang.key) for gang in line):
+            others = (GangPlace(gang.key, _ahead(session, other, gang)) for other, gang in pairwise(line))
+            session.trace.note(QueueLine, action, name, [GangPlace(line[0].key), *others])
+    return traced
 
 
 def _ahead(session: "Session", other: GangState, gang: GangState) -> GangAhead:

@@ -218,6 +218,32 @@ class GangsAhead(TraceEvent, frozen=True):
         return f"{self.count} gang(s) of queue {self.queue} come before gang {self.gang}: {listed(names)}"
 
 
+class GangPlace(msgspec.Struct, frozen=True):
+    """A gang in the line of its queue, and the one right before it; none before the first."""
+
+    gang: str
+    ahead: GangAhead | None = None
+
+
+class QueueLine(TraceEvent, frozen=True):
+    """The gangs of a queue in the order in which an action takes them."""
+
+    at_level, event = 4, "line"
+    action: str
+    queue: str
+    line: Sequence[GangPlace]
+
+    @property
+    def gangs(self) -> tuple[str, ...]:
+        """All that stand in line."""
+        return tuple(place.gang for place in self.line)
+
+    @property
+    def text(self) -> str:
+        """The first ones by name."""
+        return f"{self.action} takes the gangs of queue {self.queue} in this order: {listed(self.gangs)}"
+
+
 class GangSkipped(TraceEvent, frozen=True):
     """An action passes a gang over."""
 

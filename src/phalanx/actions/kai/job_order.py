@@ -40,7 +40,7 @@ def waiting_jobs(session: Session, action: str) -> list[GangState]:
     ]
     jobs = [gang for gang in jobs if _may_be_tried(session, gang, action)]
     if action == "allocate" and session.trace.level >= GangsAhead.at_level:
-        note_line(session, jobs)
+        note_line(session, action, jobs)
     depth = _depth(session, action)
     return jobs if depth < 0 else _first_ones(session, jobs, action, depth)
 

@@ -255,20 +255,24 @@ class Client:
         return await self._ask("PUT", target, document)
 
     async def patch(
-        self, kind: Kind, namespace: str, name: str, patch: Any, *, form: str = patches.MERGE, is_status: bool = False
-    ) -> Document:
-        """Change parts of an object, or of its status; a kind without a status subresource has the status written with the rest."""
+        self, kind: Kind, namespace: str, name: str, patch: Any, *, form: str = patches.MERGE, is_status: bool = False,
+        is_trial: bool = False,
+    ) -> Document:  # fmt: skip
+        """Change parts of an object, or of its status; a kind without a status subresource has the status written with the rest.
+
+        A dry run only returns what the object would become.
+        """
         has_place = self.served.get(kind, kind).has_status
         target = ResourcePath(kind, namespace, name, "status" if is_status and has_place else "")
-        return await self._ask("PATCH", target, patch, form=form)
+        return await self._ask("PATCH", target, patch, form=form, query=_trial(is_trial))
 
     async def delete(
-        self, kind: Kind, namespace: str, name: str, *, grace: int | None = None, uid: str = "", propagation: str = "Background"
-    ) -> Document:
-        """Remove an object; what it owns follows as `propagation` says."""
-        return await self._ask(
-            "DELETE", ResourcePath(kind, namespace, name), {"propagationPolicy": propagation, **_leaving(grace, uid)}
-        )
+        self, kind: Kind, namespace: str, name: str, *, grace: int | None = None, uid: str = "", propagation: str = "Background",
+        is_trial: bool = False,
+    ) -> Document:  # fmt: skip
+        """Remove an object; what it owns follows as `propagation` says. A dry run removes nothing."""
+        options = {"propagationPolicy": propagation, **_leaving(grace, uid)}
+        return await self._ask("DELETE", ResourcePath(kind, namespace, name), options, query=_trial(is_trial))
 
     async def bind(
         self, namespace: str, name: str, node: str, *, uid: str = "", annotations: Mapping[str, str] | None = None
