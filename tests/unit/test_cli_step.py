@@ -41,12 +41,12 @@ def test_what_is_read_from_a_pipe_is_shown_as_if_it_were_typed() -> None:
     result = typed("break eviction", "c", "q", "s")
     assert result.exit_code == 0
     assert result.stdout.splitlines()[:6] == [
-        "session: 3 nodes, 3 queues, 3 gangs, 94 steps",
+        "session: 3 nodes, 3 queues, 3 gangs, 95 steps",
         "(step) break eviction",
         "breakpoint 1: eviction",
         "(step) c",
         "stop at breakpoint 1: eviction",
-        "#39 [4] trial: try to evict task research/sweep-0 from node dgx-1 (gangpreempt for research/llama)",
+        "#40 [4] trial: try to evict task research/sweep-0 from node dgx-1 (gangpreempt for research/llama)",
     ]
     assert result.stdout.splitlines()[-1] == "(step) q"
 
@@ -58,7 +58,7 @@ def test_the_end_of_the_input_ends_it(tmp_path: Path) -> None:
     result = run("schedule", "-f", PREEMPT, "--step", "--script", str(tmp_path / "script"))
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert lines[1:3] == ["(step) level 4", "level 4: 59 of 94 steps count"]
+    assert lines[1:3] == ["(step) level 4", "level 4: 60 of 95 steps count"]
     assert lines[3:5] == [
         "(step)",
         "#1 [4] queue research: deserved cpu 32, memory 256Gi, pods 8, nvidia.com/gpu 12; " + lines[4].split("; ")[1],
@@ -71,7 +71,7 @@ def test_json_has_an_object_for_each_command(tmp_path: Path) -> None:
     assert [each.get("command") for each in found] == [
         None, "watch node/dgx-3.idle", "c", "wrong", "show gang research/llama", "help", "q",
     ]  # fmt: skip
-    assert found[0] == {"session": "session", "steps": 94}
+    assert found[0] == {"session": "session", "steps": 95}
     assert found[2]["trace"]["event"] == "allocated"
     gpus = {when: found[2]["room"]["idle"][when]["nvidia.com/gpu"] for when in ("before", "after")}
     assert gpus == {"before": 4, "after": 1}
@@ -144,7 +144,7 @@ def test_a_terminal_has_a_prompt_and_enter_is_a_step() -> None:
     status, shown = at_a_terminal(b"\nq\n")
     assert status == 0
     assert "#2 [5]" not in shown
-    assert "#4 [3] try to allocate for 1 queue(s): research" in shown
+    assert "#5 [3] try to allocate for 1 queue(s): research" in shown
 
 
 def test_the_end_of_a_terminal_ends_it() -> None:
