@@ -11,6 +11,8 @@ from phalanx.controllers.objects import PROBLEM
 from phalanx.controllers.provisioning.controller import FAILURES, RETRY_AT, UNNEEDED_SINCE, ProvisioningController
 from phalanx.controllers.provisioning.queue_class import BEST_EFFORT, CLASS, PARAMETERS
 from phalanx.controllers.provisioning.request import CONSUMED_CLASS, CONSUMES
+from phalanx.dialects.group_references import KOORDINATOR_GANG
+from phalanx.dialects.koordinator import GROUPS, MIN_AVAILABLE
 from phalanx.model.conditions import POD_SCHEDULED, UNDETERMINED, UNSCHEDULABLE
 from phalanx.model.kinds import (
     GROUP_BY_DIALECT,
@@ -155,6 +157,13 @@ def test_pods_that_differ_in_an_index_are_of_one_template_with_the_labels_that_t
     assert template["template"]["metadata"]["labels"] == {"app": "train"}
 
 
+def test_a_gang_that_koordinators_pods_make_without_an_object_asks_too() -> None:
+    pods = [build.pod(f"train-{number}", cpu=1) for number in range(2)]
+    for pod in pods:
+        pod["metadata"]["annotations"] = {KOORDINATOR_GANG: "train", MIN_AVAILABLE: "2"}
+    assert counts(stage(asking("default"), *pods)) == [2]
+
+
 def test_a_gang_without_a_group_object_asks_in_the_name_of_its_oldest_pod() -> None:
     found = stage(asking("default"), *made.pod_group("train", tasks=2, cpu=1))
     (request,) = found.store.items(PROVISIONING_REQUEST)
@@ -226,7 +235,7 @@ def test_more_different_pods_than_a_request_can_hold_ask_for_nothing() -> None:
 
 def test_groups_that_start_together_are_left_to_the_autoscaler_pod_by_pod() -> None:
     group, *pods = speech.gang("koordinator", "train", tasks=2, cpu=1)
-    group["metadata"].setdefault("annotations", {})["gang.scheduling.koordinator.sh/groups"] = '["default/train", "default/serve"]'
+    group["metadata"].setdefault("annotations", {})[GROUPS] = '["default/train", "default/serve"]'
     assert untouched(stage(asking("default"), group, *pods))
 
 

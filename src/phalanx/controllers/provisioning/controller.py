@@ -130,7 +130,7 @@ class ProvisioningController:
 def _may_ask(view: View, place: GangPlace) -> bool:
     """Tell whether the queue of a gang says that it asks; where pods alone make a gang, that is seen when all of them are read."""
     gang = described_gang(view, place)
-    return class_of_gang(view, gang) is not None if gang is not None else place.dialect not in GROUP_BY_DIALECT
+    return gang is None or class_of_gang(view, gang) is not None
 
 
 def _is_unfinished(view: View, place: GangPlace, pod: Document) -> bool:
