@@ -90,6 +90,7 @@ NOT_RUN = {
     "phalanx run --record /var/lib/phalanx/recording": "needs a cluster",
     "phalanx record recording --context my-cluster --for 24h": "needs a cluster",
     "phalanx describe research/whisper --context my-cluster": "needs a cluster",
+    "kubectl get provisioningrequests,podtemplates -n research": "needs a cluster; tests/integration/test_provisioning_live.py",
     "kubectl annotate nodes --all phalanx.dev/kept-for- phalanx.dev/kept-by- "
     "cluster-autoscaler.kubernetes.io/scale-down-disabled- karpenter.sh/do-not-disrupt-": "needs a cluster",
     "phalanx run --shadow --context my-cluster": "needs a cluster",

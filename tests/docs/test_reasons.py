@@ -32,6 +32,7 @@ TOLD = (
     "controllers/grouper/controller.py", "controllers/volcano_job/controller.py", "controllers/volcano_job/job_status.py",
     "scheduling/status_writer.py", "controllers/hypernode_checks.py", "controllers/unmade_pods.py",
     "scheduling/binding.py", "scheduling/eviction.py", "live/api_port.py", "controllers/binder/gpu_reservations.py",
+    "controllers/provisioning/controller.py",
 )  # fmt: skip
 
 

@@ -74,6 +74,19 @@ def test_the_kind_of_an_owner_that_came_a_moment_ago_is_looked_for_at_once(monke
     run(monkeypatch, question)
 
 
+def test_whether_a_kind_is_served_is_known_and_found_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def question(cluster: Cluster) -> None:
+        cluster.served.remove(SETS)
+        async with going_on(cluster.watching.run()):
+            await cluster.watching.has_synced.wait()
+            assert (cluster.mirror.is_served(JOBS), cluster.mirror.is_served(SETS)) == (True, False)
+            cluster.served.append(SETS)
+            cluster.watching.look_for_kinds()
+            await until(lambda: cluster.mirror.is_served(SETS))
+
+    run(monkeypatch, question)
+
+
 def test_what_all_watches_run_into_is_said_once_and_that_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     async def question(cluster: Cluster) -> None:
         cluster.is_gone = True

@@ -134,6 +134,9 @@ class SeenView:
     def is_hidden(self, kind: Kind) -> bool:
         return self.view.is_hidden(kind)
 
+    def is_served(self, kind: Kind) -> bool:
+        return self.view.is_served(kind)
+
 
 def verbs_of(write: Write) -> Iterator[tuple[str, Kind, str]]:
     match write:

@@ -19,6 +19,7 @@ from phalanx.controllers.owner_deadlines import OwnerDeadlines
 from phalanx.controllers.placeholders import IMAGE as PAUSE_IMAGE
 from phalanx.controllers.podgroup import OUR_SCHEDULERS, OwnedGroupController, PodGroupController
 from phalanx.controllers.podgroup_protection import PodGroupProtection
+from phalanx.controllers.provisioning.controller import ProvisioningController
 from phalanx.controllers.quarantine import QuarantineController
 from phalanx.controllers.queue import QueueController
 from phalanx.controllers.queue_status import QueueStatusController
@@ -72,7 +73,7 @@ def standard_controllers(
         QueueController(), QueueStatusController(chosen.queue_status_seconds),
         PodGroupProtection(), GateLifter(GangGates(flags.gates)), GateTimeouts(),
         YuniKornController(chosen.own_schedulers, chosen.placeholder_image), QuarantineController(chosen.own_schedulers),
-        HyperNodeChecks(),
+        HyperNodeChecks(), ProvisioningController(chosen.own_schedulers),
     ]  # fmt: skip
     if chosen.hypernode_levels:
         found.append(HyperNodeController(chosen.hypernode_levels))

@@ -140,6 +140,10 @@ class View(Protocol):
         """Tell whether nobody lets us look at a kind, so that its objects may well be there."""
         ...
 
+    def is_served(self, kind: Kind) -> bool:
+        """Tell whether there can be objects of a kind at all: whoever defines it is installed."""
+        ...
+
 
 class Controller(Protocol):
     """Keeps one kind of object, and what belongs to it, as it should be."""

@@ -222,6 +222,17 @@ EVENTS = (
         "The pod is evicted; the message says for which gang and by which action.",
     ),
     (
+        "ProvisioningFailed",
+        "any PodGroup, or a pod of a gang without a group object",
+        "Nothing comes of a ProvisioningRequest of the gang; the message says why and when the next one is made. See "
+        "[autoscalers](../howto/autoscalers.md#ask-for-all-nodes-of-a-gang-at-once).",
+    ),
+    (
+        "ProvisioningRequested",
+        "any PodGroup, or a pod of a gang without a group object",
+        "Nodes for the whole gang are asked for by a ProvisioningRequest.",
+    ),
+    (
         "Quarantined",
         "any PodGroup, pods of a gang without a group object",
         "The gang is quarantined until its queue exists, its pods exist, or it is corrected.",

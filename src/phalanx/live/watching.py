@@ -10,7 +10,7 @@ from phalanx.controllers.grouper.rules import owner_kinds
 from phalanx.controllers.objects import controller_of
 from phalanx.dialects.cluster import kinds_read
 from phalanx.errors import ClusterError, Missing, Unreachable
-from phalanx.model.kinds import KINDS, Document, Kind, kind_of
+from phalanx.model.kinds import KINDS, POD_TEMPLATE, PROVISIONING_REQUEST, Document, Kind, kind_of
 from phalanx.store.api_client import ApiClient
 from phalanx.store.kube.discovery import Discovery, discover
 from phalanx.store.kube.mirror import Mirror, Place
@@ -18,8 +18,8 @@ from phalanx.store.kube.reflector import POLLED, Listeners, Reflector
 
 UNWATCHED = frozenset({"Secret", "ConfigMap", "Event", "Lease"})
 """Nobody has to show us these; of those that we write ourselves we know from the answers."""
-HIDEABLE = frozenset(owner_kinds()) - frozenset(kinds_read())
-"""Without these, pods are grouped by the names of their owners; everything else goes on."""
+HIDEABLE = frozenset({*owner_kinds(), PROVISIONING_REQUEST, POD_TEMPLATE}) - frozenset(kinds_read())
+"""Without these, pods are grouped by the names of their owners and nodes are not asked for; everything else goes on."""
 SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 30.0
 """Between two discoveries: short after a kind was missed, went or could not be asked for, then twice as long each time."""
 START_PATIENCE_SECONDS = 10.0
@@ -129,6 +129,7 @@ class Watching:
         named = {self._by_resource[kind.resource]: kind for kind in found.kinds} | kept
         self._note_statuses(named)
         self._client.served = {own: kind for own, kind in named.items() if own != kind}
+        self._mirror.unserved = frozenset(self._by_resource.values()) - named.keys()
         self._note_silence(found)
         for kind in [kind for kind in self.reflectors if kind not in named]:
             self._forget(kind)

@@ -23,6 +23,7 @@ from phalanx.controllers.kueue import KueueGateController
 from phalanx.controllers.owner_deadlines import OwnerDeadlines
 from phalanx.controllers.podgroup import OwnedGroupController, PodGroupController
 from phalanx.controllers.podgroup_protection import PodGroupProtection
+from phalanx.controllers.provisioning.controller import ProvisioningController
 from phalanx.controllers.quarantine import QuarantineController
 from phalanx.controllers.queue import QueueController
 from phalanx.controllers.queue_status import QueueStatusController
@@ -38,12 +39,15 @@ from phalanx.model.kinds import (
     HYPERNODE,
     JOB_FLOW,
     JOB_TEMPLATE,
+    KAI_QUEUE,
     KINDS,
     LIMIT_RANGE,
     NAMESPACE,
     NODE,
     POD,
+    POD_TEMPLATE,
     PRIORITY,
+    PROVISIONING_REQUEST,
     QUEUE,
     RESOURCE_CLAIM,
     RESOURCE_SLICE,
@@ -172,6 +176,10 @@ TABLE: Mapping[str, tuple[Permission, ...]] = MappingProxyType({
     QuarantineController.name: (*_reads(*QuarantineController.watches), *_may("patch", *_GROUPS), *_reports(POD, *_GROUPS)),
     HyperNodeController.name: (*_reads(*HyperNodeController.watches), *_may("create patch delete", HYPERNODE)),
     HyperNodeChecks.name: (*_reads(*HyperNodeChecks.watches), *_reports(HYPERNODE)),
+    ProvisioningController.name: (
+        *_reads(*ProvisioningController.watches), *_may("create patch delete", PROVISIONING_REQUEST),
+        *_may("create delete", POD_TEMPLATE), *_may("patch", POD, QUEUE, KAI_QUEUE, *_GROUPS),
+    ),
     KueueGateController.name: (*_reads(*KueueGateController.watches, *kinds_read()), *_may("patch", POD)),
 })  # fmt: skip
 """By the name of a controller."""

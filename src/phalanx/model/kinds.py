@@ -81,12 +81,18 @@ WORKLOADS = (
     ),
 )  # fmt: skip
 """Kinds of other projects whose pods are grouped by what their objects say."""
+PROVISIONING_REQUEST = Kind(
+    "autoscaling.x-k8s.io", "v1", "ProvisioningRequest", "provisioningrequests", short=("provreq", "provreqs"),
+    other_versions=("v1beta1",),
+)  # fmt: skip
+"""Cluster Autoscaler's; whoever runs it installs its definition."""
 KINDS = (
     Kind("", "v1", "Pod", "pods", short=("po",)),
     _wide("", "v1", "Node", "nodes", "no", has_status=True),
     _wide("", "v1", "Namespace", "namespaces", "ns", has_status=True),
     Kind("", "v1", "Service", "services", short=("svc",)),
     Kind("", "v1", "ConfigMap", "configmaps", has_status=False, short=("cm",)),
+    Kind("", "v1", "PodTemplate", "podtemplates", has_status=False),
     Kind("", "v1", "Secret", "secrets", has_status=False),
     Kind("", "v1", "Event", "events", has_status=False, short=("ev",)),
     Kind("", "v1", "LimitRange", "limitranges", has_status=False, short=("limits",)),
@@ -132,6 +138,7 @@ KINDS = (
     _wide("kai.scheduler", "v1", "SchedulingShard", "schedulingshards", has_status=True),
     Kind("scheduling.x-k8s.io", "v1alpha1", "PodGroup", "podgroups", short=("pgs",)),
     Kind("scheduling.sigs.k8s.io", "v1alpha1", "PodGroup", "podgroups"),
+    PROVISIONING_REQUEST,
     *WORKLOADS,
 )
 _BY_KIND = {(kind.group, kind.kind): kind for kind in KINDS}
@@ -166,6 +173,8 @@ def _volcano(group: str, version: str, *names: str) -> tuple[Kind, ...]:
 
 
 QUEUE, *_ = _volcano("scheduling", "v1beta1", "Queue")
+KAI_QUEUE = kind_of({"apiVersion": "scheduling.run.ai/v2", "kind": "Queue"})
+POD_TEMPLATE = kind_of({"apiVersion": "v1", "kind": "PodTemplate"})
 COMMAND, *_ = _volcano("bus", "v1alpha1", "Command")
 HYPERNODE, *_ = _volcano("topology", "v1alpha1", "HyperNode")
 VOLCANO_JOB, VOLCANO_CRON_JOB = _volcano("batch", "v1alpha1", "Job", "CronJob")
@@ -177,7 +186,7 @@ STORAGE_CLASS = kind_of({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClas
 RESOURCE_SLICE = kind_of({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice"})
 RESOURCE_CLAIM = kind_of({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim"})
 CLAIM_TEMPLATE = kind_of({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate"})
-SILENT = frozenset({"Event", "Lease", "ConfigMap", "Secret"})
+SILENT = frozenset({"Event", "Lease", "ConfigMap", "Secret", "PodTemplate", "ProvisioningRequest"})
 """Kinds whose objects may change as they like: no session looks at them."""
 GROUP_KINDS = tuple(kind for kind in KINDS if kind.kind == "PodGroup")
 

@@ -117,6 +117,10 @@ class MemoryStore:
         """Tell whether a kind may not be read; here every kind may."""
         return False
 
+    def is_served(self, kind: Kind) -> bool:
+        """Tell whether there can be objects of a kind; here of every kind."""
+        return True
+
     def page(self, kind: Kind, chosen: Selection = EVERYTHING, *, limit: int = 0, continue_token: str = "") -> ListPage:
         """Return a list, or a page of it; all pages show the version of the first: `continue_token` has it, and the last key."""
         version, _, after = continue_token.partition(":") if continue_token else (str(self.history.version), "", "")

@@ -280,6 +280,10 @@ _BY_RESOURCE: Mapping[str, Callable[[float], dict[str, Cell]]] = {
     "namespaces": lambda now: {"Status": at("status.phase"), **_age(now)},
     "configmaps": lambda now: {"Data": _size("data"), **_age(now)},
     "secrets": lambda now: {"Type": at("type", "Opaque"), "Data": _size("data"), **_age(now)},
+    "podtemplates": lambda now: {
+        "Containers": _named("template.spec.containers", "name"), "Images": _named("template.spec.containers", "image"),
+        "Pod Labels": _selector("template.metadata.labels"),
+    },
     "limitranges": lambda now: {"Created At": at("metadata.creationTimestamp")},
     "resourcequotas": lambda now: {"Request": _rules("requests"), "Limit": _rules("limits"), **_age(now)},
     "deployments.apps": lambda now: {

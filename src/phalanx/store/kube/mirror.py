@@ -35,6 +35,8 @@ class Mirror:
         self._listeners: list[Listener] = []
         self.hidden: set[Kind] = set()
         """Kinds that we are not allowed to read."""
+        self.unserved: frozenset[Kind] = frozenset()
+        """Kinds that the server does not know, of those that are followed."""
 
     def listen(self, listener: Listener) -> None:
         """Call a listener with every change from now on."""
@@ -65,6 +67,10 @@ class Mirror:
     def is_hidden(self, kind: Kind) -> bool:
         """Tell whether we are not allowed to read a kind, so that its objects may well exist."""
         return kind in self.hidden
+
+    def is_served(self, kind: Kind) -> bool:
+        """Tell whether the server knows a kind that is followed."""
+        return kind not in self.unserved
 
     def everything(self) -> Iterable[Document]:
         """Yield every object."""
