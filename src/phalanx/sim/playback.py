@@ -56,7 +56,7 @@ def _end(world: World, due: float | None, until: float | None) -> End | None:
         return End.DONE
     if due - world.last_progress <= QUIET_SECONDS or world.next_deed() is not None:
         return None
-    return End.HOPELESS if world.time.decides_again() else End.DONE
+    return End.DONE if world.time.only_saves() else End.HOPELESS
 
 
 def _ending(world: World, end: End) -> Ending:

@@ -63,9 +63,9 @@ class VirtualTime:
         planned = (moment for moment, rank, _, timer in self._timers if timer.action is not None and rank < before)
         return min(planned, default=None)
 
-    def decides_again(self) -> bool:
-        """Tell whether a plan or a session is still to come."""
-        return any(timer.action is not None and rank >= Precedence.PLAN for _, rank, _, timer in self._timers)
+    def only_saves(self) -> bool:
+        """Tell whether nothing but checkpoints is still to come."""
+        return all(timer.action is None or rank == Precedence.CHECKPOINT for _, rank, _, timer in self._timers)
 
     def step(self) -> None:
         """Do what is planned next."""
