@@ -14,6 +14,7 @@ import socket
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from phalanx.dev.plane import ControlPlane
@@ -23,9 +24,22 @@ from phalanx.errors import PhalanxError
 
 READY_SECONDS = 60.0
 ASK_SECONDS = 5.0
-HOME, SECRET = "kubeflow", "training-operator-webhook-cert"
 SERVING = Path("/tmp/k8s-webhook-server/serving-certs")
-"""Where the training operator expects the Secret of its webhook to be mounted, and nowhere else."""
+"""Where the operators of Kubeflow expect the Secret of their webhooks to be mounted, and nowhere else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A Secret that an operator fills with certificates."""
+
+    namespace: str
+    name: str
+
+
+def _make(plane: ControlPlane, secret: Secret) -> None:
+    plane.create_namespace(secret.namespace)
+    meta = {"name": secret.name, "namespace": secret.namespace}
+    plane.apply([{"apiVersion": "v1", "kind": "Secret", "metadata": meta}])
 
 
 @contextmanager
@@ -45,15 +59,27 @@ def kuberay(plane: ControlPlane, folder: Path) -> Iterator[Process]:
 def training_operator(plane: ControlPlane, folder: Path) -> Iterator[Process]:
     """Run the training operator; PyTorchJobs get their pods. It makes certificates for a webhook, and waits for their files."""
     define(plane, "training-operator")
-    plane.create_namespace(HOME)
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": SECRET, "namespace": HOME}}
-    plane.apply([secret])
+    secret = Secret("kubeflow", "training-operator-webhook-cert")
+    _make(plane, secret)
     metrics, probe, webhook = free_ports(3)
     flags = (
         f"--metrics-bind-address={LOCALHOST}:{metrics}", f"--health-probe-bind-address={LOCALHOST}:{probe}",
         f"--webhook-server-port={webhook}", "--enable-scheme=pytorchjob",
     )  # fmt: skip
-    with running(plane, folder, "training-operator", flags) as process, _mounted_certificates(plane):
+    with running(plane, folder, "training-operator", flags) as process, _mounted_certificates(plane, secret):
+        yield process
+
+
+@contextmanager
+def trainer(plane: ControlPlane, folder: Path) -> Iterator[Process]:
+    """Run the trainer of Kubeflow: TrainJobs become JobSets, so JobSet runs too. Its webhooks only validate; nobody calls them."""
+    define(plane, "trainer", besides="manifests.yaml")
+    secret = Secret("kubeflow-system", "kubeflow-trainer-webhook-cert")
+    _make(plane, secret)
+    probe, webhook = free_ports(2)
+    flags = (f"--health-probe-bind-address={LOCALHOST}:{probe}", f"--webhook-server-port={webhook}")
+    with running(plane, folder, "trainer", flags) as process, _mounted_certificates(plane, secret):
+        process.wait_for(lambda: is_healthy(f"http://{LOCALHOST}:{probe}/readyz"), READY_SECONDS)
         yield process
 
 
@@ -138,15 +164,17 @@ def _started(plane: ControlPlane, folder: Path, name: str, arguments: Sequence[s
 
 
 @contextmanager
-def _mounted_certificates(plane: ControlPlane) -> Iterator[None]:
+def _mounted_certificates(plane: ControlPlane, secret: Secret) -> Iterator[None]:
     """Do what a kubelet does with the Secret that the operator fills."""
     found: dict[str, str] = {}
 
     def is_filled() -> bool:
-        found.update(json.loads(plane.kubectl("get", "secret", SECRET, "-n", HOME, "-o", "json")).get("data") or {})
+        found.update(
+            json.loads(plane.kubectl("get", "secret", secret.name, "-n", secret.namespace, "-o", "json")).get("data") or {}
+        )
         return "tls.crt" in found
 
-    assert wait_until(is_filled, READY_SECONDS, step=0.5), "the training operator made no certificates"
+    assert wait_until(is_filled, READY_SECONDS, step=0.5), f"nobody filled {secret}"
     SERVING.mkdir(parents=True, exist_ok=True)
     for name, text in found.items():
         (SERVING / name).write_bytes(base64.b64decode(text))

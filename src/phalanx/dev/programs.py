@@ -13,7 +13,7 @@ from phalanx.errors import ConfigError
 
 KUBERNETES, ETCD, KWOK, HELM = "v1.36.3", "v3.6.8", "v0.8.0", "v3.19.0"
 KUBERAY, TRAINING = "v1.4.2", "v1.8.1"
-JOBSET, LWS, MPI, KUEUE = "v0.8.1", "v0.7.0", "v0.6.0", "v0.10.1"
+JOBSET, LWS, MPI, KUEUE, TRAINER = "v0.8.1", "v0.7.0", "v0.6.0", "v0.10.1", "v2.0.0"
 VOLCANO, SCHEDULER_PLUGINS = "v1.10.0", "v0.31.8"
 
 
@@ -95,6 +95,15 @@ _MORE_OPERATORS = (
                 "provisioningrequestconfigs", "resourceflavors", "topologies", "workloadpriorityclasses", "workloads",
             )),
             "config/components/webhook/manifests.yaml",
+        ),
+    ),
+    Program(
+        "trainer", TRAINER, "operators/trainer", "github.com/kubeflow/trainer/v2/cmd/trainer-controller-manager",
+        files=(
+            *(f"manifests/base/crds/trainer.kubeflow.org_{name}.yaml" for name in (
+                "clustertrainingruntimes", "trainingruntimes", "trainjobs",
+            )),
+            "manifests/base/webhook/manifests.yaml",
         ),
     ),
 )  # fmt: skip
