@@ -6,7 +6,20 @@ from pathlib import Path
 import pytest
 
 from phalanx.dev.go_build import MODULES
-from phalanx.dev.programs import KUBERNETES, PROGRAMS, Program, files_of, folder, is_built, path_of, require
+from phalanx.dev.programs import (
+    ALL_OPERATORS,
+    KUBERNETES,
+    MORE_OPERATORS,
+    PROGRAMS,
+    RIVALS,
+    USUAL,
+    Program,
+    files_of,
+    folder,
+    is_built,
+    path_of,
+    require,
+)
 from phalanx.errors import ConfigError
 
 
@@ -30,6 +43,11 @@ def test_the_parts_of_kubernetes_are_those_of_its_release() -> None:
     replaced = re.findall(r"^\t(\S+) => (\S+) (\S+)$", text, re.MULTILINE)
     assert len(replaced) > 30
     assert {(old == new, version) for old, new, version in replaced} == {(True, KUBERNETES.replace("v1.", "v0."))}
+
+
+def test_further_operators_and_other_schedulers_are_built_only_by_name() -> None:
+    assert sorted({*PROGRAMS} - {*USUAL}) == sorted((*MORE_OPERATORS, *RIVALS))
+    assert {*MORE_OPERATORS} < {*ALL_OPERATORS} < {*PROGRAMS}
 
 
 def test_a_binary_is_kept_by_its_version_outside_of_the_clone(tmp_path: Path) -> None:

@@ -28,10 +28,11 @@ def command() -> None:
 )
 @click.argument("names", nargs=-1, metavar="[PROGRAM]...")
 def build(names: tuple[str, ...]) -> None:
-    """Build the programs of a control plane, and the operators of tests, that have not been built yet; all of them by default.
+    """Build the programs of a control plane, and the operators of tests, that have not been built yet; most of them by default.
 
-    The schedulers that benchmarks compare with are built only by name: vc-scheduler, coscheduling. Run it in a clone of the
-    repository. It needs Go; 'make controlplane' installs Go too.
+    Some are built only by name: the schedulers that benchmarks compare with, vc-scheduler and coscheduling, and further
+    operators: jobset, lws, mpi-operator, vc-controller-manager, kueue, trainer. Run it in a clone of the repository. It needs
+    Go; 'make controlplane' installs Go too.
     """
     from phalanx.dev.go_build import build
     from phalanx.dev.programs import PROGRAMS, USUAL, folder

@@ -13,6 +13,7 @@ from phalanx.errors import ConfigError
 
 KUBERNETES, ETCD, KWOK, HELM = "v1.36.3", "v3.6.8", "v0.8.0", "v3.19.0"
 KUBERAY, TRAINING = "v1.4.2", "v1.8.1"
+JOBSET, LWS, MPI, KUEUE, TRAINER = "v0.8.1", "v0.7.0", "v0.6.0", "v0.10.1", "v2.0.0"
 VOLCANO, SCHEDULER_PLUGINS = "v1.10.0", "v0.31.8"
 
 
@@ -63,6 +64,51 @@ _OPERATORS = (
 )  # fmt: skip
 """Real operators whose pods tests schedule, each with its definitions."""
 OPERATORS = tuple(program.name for program in _OPERATORS)
+_MORE_OPERATORS = (
+    Program(
+        "jobset", JOBSET, "operators/jobset", "sigs.k8s.io/jobset",
+        files=("config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml", "config/components/webhook/manifests.yaml"),
+    ),
+    Program(
+        "lws", LWS, "operators/lws", "sigs.k8s.io/lws/cmd",
+        files=("config/crd/bases/leaderworkerset.x-k8s.io_leaderworkersets.yaml", "config/webhook/manifests.yaml"),
+    ),
+    Program(
+        "mpi-operator", MPI, "operators/mpi", "github.com/kubeflow/mpi-operator/cmd/mpi-operator",
+        files=("manifests/base/kubeflow.org_mpijobs.yaml",),
+    ),
+    Program(
+        "vc-controller-manager", VOLCANO, "rivals/volcano", "volcano.sh/volcano/cmd/controller-manager",
+        files=(
+            *(f"config/crd/volcano/bases/{name}.yaml" for name in (
+                "batch.volcano.sh_jobs", "bus.volcano.sh_commands", "nodeinfo.volcano.sh_numatopologies",
+                "scheduling.volcano.sh_podgroups", "scheduling.volcano.sh_queues",
+            )),
+            *(f"config/crd/jobflow/bases/flow.volcano.sh_{name}.yaml" for name in ("jobflows", "jobtemplates")),
+        ),
+    ),
+    Program(
+        "kueue", KUEUE, "operators/kueue", "sigs.k8s.io/kueue/cmd/kueue",
+        files=(
+            *(f"config/components/crd/bases/kueue.x-k8s.io_{name}.yaml" for name in (
+                "admissionchecks", "clusterqueues", "cohorts", "localqueues", "multikueueclusters", "multikueueconfigs",
+                "provisioningrequestconfigs", "resourceflavors", "topologies", "workloadpriorityclasses", "workloads",
+            )),
+            "config/components/webhook/manifests.yaml",
+        ),
+    ),
+    Program(
+        "trainer", TRAINER, "operators/trainer", "github.com/kubeflow/trainer/v2/cmd/trainer-controller-manager",
+        files=(
+            *(f"manifests/base/crds/trainer.kubeflow.org_{name}.yaml" for name in (
+                "clustertrainingruntimes", "trainingruntimes", "trainjobs",
+            )),
+            "manifests/base/webhook/manifests.yaml",
+        ),
+    ),
+)  # fmt: skip
+"""Operators whose tests are left out where they are not built, each with its definitions and webhooks."""
+MORE_OPERATORS = tuple(program.name for program in _MORE_OPERATORS)
 _RIVALS = (
     Program(
         "vc-scheduler", VOLCANO, "rivals/volcano", "volcano.sh/volcano/cmd/scheduler",
@@ -80,9 +126,10 @@ _RIVALS = (
 )  # fmt: skip
 """Schedulers of others that benchmarks run beside ours, each with its definitions; only `make race` needs them."""
 RIVALS = tuple(program.name for program in _RIVALS)
-PROGRAMS = {program.name: program for program in (*_BUILT, *_OPERATORS, *_RIVALS)}
-USUAL = tuple(name for name in PROGRAMS if name not in RIVALS)
+PROGRAMS = {program.name: program for program in (*_BUILT, *_OPERATORS, *_MORE_OPERATORS, *_RIVALS)}
+USUAL = tuple(name for name in PROGRAMS if name not in (*MORE_OPERATORS, *RIVALS))
 """What is built by default."""
+ALL_OPERATORS = (*OPERATORS, *MORE_OPERATORS)
 
 
 def folder() -> Path:
