@@ -24,29 +24,30 @@ SERVING = Path("/tmp/k8s-webhook-server/serving-certs")
 
 
 @contextmanager
-def kuberay(plane: ControlPlane, folder: Path) -> Iterator[Process]:
-    """Run KubeRay; RayClusters get their pods."""
+def kuberay(plane: ControlPlane, folder: Path, *more: str) -> Iterator[Process]:
+    """Run KubeRay, with more flags; RayClusters get their pods."""
     _define(plane, "kuberay")
     metrics, probe = free_ports(2)
     flags = (
         f"--metrics-addr={LOCALHOST}:{metrics}", f"--health-probe-bind-address={LOCALHOST}:{probe}",
-        "--enable-leader-election=false",
+        "--enable-leader-election=false", *more,
     )  # fmt: skip
     with _running(plane, folder, "kuberay", flags) as process:
         yield process
 
 
 @contextmanager
-def training_operator(plane: ControlPlane, folder: Path) -> Iterator[Process]:
+def training_operator(plane: ControlPlane, folder: Path, *more: str) -> Iterator[Process]:
     """Run the training operator; PyTorchJobs get their pods. It makes certificates for a webhook, and waits for their files."""
     _define(plane, "training-operator")
-    plane.create_namespace(HOME)
+    if not plane.kubectl("get", "namespace", HOME, "--ignore-not-found"):
+        plane.create_namespace(HOME)
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": SECRET, "namespace": HOME}}
     plane.apply([secret])
     metrics, probe, webhook = free_ports(3)
     flags = (
         f"--metrics-bind-address={LOCALHOST}:{metrics}", f"--health-probe-bind-address={LOCALHOST}:{probe}",
-        f"--webhook-server-port={webhook}", "--enable-scheme=pytorchjob",
+        f"--webhook-server-port={webhook}", "--enable-scheme=pytorchjob", *more,
     )  # fmt: skip
     with _running(plane, folder, "training-operator", flags) as process, _mounted_certificates(plane):
         yield process
