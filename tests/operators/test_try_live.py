@@ -11,30 +11,22 @@ from typing import Any
 import pytest
 import yaml
 
-from phalanx.dev.kwok_nodes import Machines
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.processes import wait_until
 from phalanx.dev.replicas import scheduling
 from phalanx.manifests.roles import reader_documents, service_account
+from tests.support.operator_lane import GPUS
 from tests.support.real_operators import kuberay, training_operator
 
 pytestmark = [pytest.mark.xdist_group("operators"), pytest.mark.timeout(300)]
-NODES, GPUS = 3, 2
 READERS, NAMESPACE = "readers", "ml"
 WAIT_SECONDS, STILL_SECONDS = 40.0, 4.0
-
-
-@pytest.fixture(scope="module")
-def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A control plane of its own: the definitions of real operators would clash with those that other tests play."""
-    with ControlPlane(tmp_path_factory.mktemp("plane"), nodes=NODES, machines=Machines(gpus=GPUS)) as plane:
-        plane.create_namespace(NAMESPACE)
-        yield plane
 
 
 @pytest.fixture(scope="module", autouse=True)
 def neighbours(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     folder = tmp_path_factory.mktemp("operators")
+    plane.create_namespace(NAMESPACE)
     with kuberay(plane, folder), training_operator(plane, folder), scheduling(plane, folder, "--scheduler-name=phalanx"):
         yield
 

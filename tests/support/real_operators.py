@@ -43,20 +43,20 @@ def _make(plane: ControlPlane, secret: Secret) -> None:
 
 
 @contextmanager
-def kuberay(plane: ControlPlane, folder: Path) -> Iterator[Process]:
-    """Run KubeRay; RayClusters get their pods."""
+def kuberay(plane: ControlPlane, folder: Path, *more: str) -> Iterator[Process]:
+    """Run KubeRay, with more flags; RayClusters get their pods."""
     define(plane, "kuberay")
     metrics, probe = free_ports(2)
     flags = (
         f"--metrics-addr={LOCALHOST}:{metrics}", f"--health-probe-bind-address={LOCALHOST}:{probe}",
-        "--enable-leader-election=false",
+        "--enable-leader-election=false", *more,
     )  # fmt: skip
     with running(plane, folder, "kuberay", flags) as process:
         yield process
 
 
 @contextmanager
-def training_operator(plane: ControlPlane, folder: Path) -> Iterator[Process]:
+def training_operator(plane: ControlPlane, folder: Path, *more: str) -> Iterator[Process]:
     """Run the training operator; PyTorchJobs get their pods. It makes certificates for a webhook, and waits for their files."""
     define(plane, "training-operator")
     secret = Secret("kubeflow", "training-operator-webhook-cert")
@@ -64,7 +64,7 @@ def training_operator(plane: ControlPlane, folder: Path) -> Iterator[Process]:
     metrics, probe, webhook = free_ports(3)
     flags = (
         f"--metrics-bind-address={LOCALHOST}:{metrics}", f"--health-probe-bind-address={LOCALHOST}:{probe}",
-        f"--webhook-server-port={webhook}", "--enable-scheme=pytorchjob",
+        f"--webhook-server-port={webhook}", "--enable-scheme=pytorchjob", *more,
     )  # fmt: skip
     with running(plane, folder, "training-operator", flags) as process, _mounted_certificates(plane, secret):
         yield process

@@ -373,6 +373,32 @@ def test_nothing_is_said_of_missing_pods_while_their_owner_takes_them_away(room:
     play(story)
 
 
+def test_nothing_is_said_of_a_gang_that_grew_in_vain_while_its_owner_takes_running_pods_before_waiting_ones() -> None:
+    async def story() -> None:
+        scene = Scene()
+        scene.load(build.queue("default"), build.node("n0", cpu=3))
+        await until(lambda: scene.live.is_leader)
+        group, *pods = build.gang("train", tasks=6, min_member=6, cpu=1)
+        owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "job", "controller": True}
+        for pod in pods:
+            pod["metadata"]["ownerReferences"] = [owner]
+        scene.load({**group, "spec": {**group["spec"], "minMember": 3}}, *pods[:3])
+        await until(lambda: scene.bound("train") == 3)
+        scene.store.patch(VOLCANO_GROUP, "default", "train", {"spec": {"minMember": 6}})
+        scene.load(*pods[3:])
+        await asyncio.sleep(10.0)
+        before = scene.messages("FailedScheduling")
+        for pod, grace in [*((pod, 30) for pod in pods[2:]), (pods[2], 0)]:
+            scene.store.delete(POD, "default", pod["metadata"]["name"], grace=grace)
+            await asyncio.sleep(1.5)
+        scene.store.patch(VOLCANO_GROUP, "default", "train", {"spec": {"minMember": 2}})
+        await asyncio.sleep(100.0)
+        assert (scene.messages("FailedScheduling"), scene.bound("train")) == (before, 2)
+        await scene.end()
+
+    play(story)
+
+
 def test_a_loop_on_which_nothing_can_happen_any_more_says_so() -> None:
     async def story() -> None:
         await asyncio.Event().wait()

@@ -1,0 +1,117 @@
+"""One way in which an operator hands its pods to a gang scheduler: how it is started, switched on, and given workloads.
+
+Lanes (tests/operators/test_lanes.py) are written once and run for every mode. A mode names those that do not apply to it, and why.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from phalanx.dev.plane import ControlPlane
+from phalanx.dev.processes import Process
+from phalanx.dev.programs import PROGRAMS
+
+GPU = "nvidia.com/gpu"
+LANES = {
+    "idle": "A workload starts on a cluster in which nothing else waits or runs.",
+    "fits": "A workload that fits starts while another one waits.",
+    "waits": "A workload that does not fit starts no pod. The condition of its pods, an event, `phalanx get gangs` and "
+    "`phalanx explain` give the same reason.",
+    "deadlock": "Of two workloads that fit only one at a time, one runs whole and the other waits whole. It starts "
+    "when the first is gone.",
+    "room": "A workload that waits starts when a node becomes available.",
+    "clean": "Workloads that run or wait leave no pods, groups, Services or gangs when they are deleted.",
+    "suspend": "A suspended workload makes room for another one. It waits when it is resumed, and starts when there is room.",
+    "failure": "A member that fails is replaced, and the other members run on.",
+    "priority": "A workload with a higher priority preempts a whole one, which starts again when there is room.",
+    "scale": "A workload is scaled beyond the room and back: no running pod is evicted, and those that do not fit wait.",
+    "grace": "Workloads that run or wait are watched until every grace period is over, that of stale gangs is shortened to 5 s: "
+    "nothing happens to them.",
+    "samples": "Samples of the operator's own repository run unchanged. Phalanx has the scheduler name `default-scheduler` too, "
+    "since most of them name no scheduler.",
+}
+"""Every lane, in the order of the page, and what it tests."""
+Patch = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+"""A merge patch, or the operations of a JSON patch."""
+
+
+class Start(Protocol):
+    """Starts an operator beside a control plane, with more flags than it needs to run at all."""
+
+    def __call__(self, plane: ControlPlane, folder: Path, *flags: str) -> AbstractContextManager[Process]:
+        """Run the operator while the block runs."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a lane wants to be run: so many pods, each with so many GPUs."""
+
+    name: str
+    pods: int
+    gpus: int
+    priority: str = ""
+    """A PriorityClass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A file of the operator's own module that is created as it is, and how many pods become of it."""
+
+    file: str
+    pods: int
+    first: Sequence[Mapping[str, Any]] = ()
+    """Objects that it takes for granted."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorMode:
+    """An operator, one of its modes, and what a lane has to do to its workloads."""
+
+    operator: str
+    """As the program is called in `phalanx.dev.programs`."""
+    title: str
+    name: str
+    kind: str
+    start: Start
+    write: Callable[[Order], dict[str, Any]]
+    """Return the object of which the operator makes the pods."""
+    suspend: Callable[[bool], Patch]
+    scale: Callable[[int], Patch]
+    """Return how the owner changes the number of its pods."""
+    switch_on: str
+    """For the page: what an administrator and the author of a workload write."""
+    module: str
+    """The Go module with the samples."""
+    flags: tuple[str, ...] = ()
+    samples: tuple[Sample, ...] = ()
+    not_applicable: Mapping[str, str] = field(default_factory=dict)
+    """By lane the reason, in the words of the operator's documentation or code."""
+    known_defects: Mapping[str, str] = field(default_factory=dict)
+    """Lanes that fail, each with a sentence for the page on what is wrong; it has to go when the lane passes."""
+    in_make_test: frozenset[str] = frozenset()
+    """Lanes that run in `make test` too, which has no time for all of them."""
+
+    @property
+    def label(self) -> str:
+        """What it is called in the names of tests."""
+        return f"{self.operator}-{self.name}"
+
+    @property
+    def key(self) -> str:
+        """What it is called in results: they hold for one version of the operator."""
+        return f"{self.operator} {self.version} {self.name}"
+
+    @property
+    def version(self) -> str:
+        """The version of the operator."""
+        return PROGRAMS[self.operator].version
+
+
+def template(container: str, order: Order, **spec: Any) -> dict[str, Any]:
+    """Return a template of pods with GPUs; fields without a value are left out."""
+    limits = {"cpu": "100m", "memory": "100Mi", **({GPU: str(order.gpus)} if order.gpus else {})}
+    worker = {"name": container, "image": "registry.example/train:1", "resources": {"limits": limits, "requests": limits}}
+    return {"spec": {"containers": [worker], **{key: value for key, value in spec.items() if value}}}
