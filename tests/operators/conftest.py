@@ -1,6 +1,7 @@
 """The control plane that tests of real operators share, and where the results of lanes are kept."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from tests.operators.results import Results
 from tests.support.operator_lane import GPUS, NODES
 from tests.support.operator_mode import OperatorMode
 
+HERE = Path(__file__).parent
 ALWAYS = ("test_try_live",)
 """Tests besides lanes that `make test` has time for."""
 
@@ -25,7 +27,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out what `make test` has no time for."""
     if config.getoption("operators"):
         return
-    left_out = [item for item in items if _is_only_for_all(item)]
+    left_out = [item for item in items if item.path.is_relative_to(HERE) and _is_only_for_all(item)]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
 

@@ -37,7 +37,8 @@ class Secret:
 
 
 def _make(plane: ControlPlane, secret: Secret) -> None:
-    plane.create_namespace(secret.namespace)
+    if not plane.kubectl("get", "namespace", secret.namespace, "--ignore-not-found"):  # it may have run there before
+        plane.create_namespace(secret.namespace)
     meta = {"name": secret.name, "namespace": secret.namespace}
     plane.apply([{"apiVersion": "v1", "kind": "Secret", "metadata": meta}])
 
