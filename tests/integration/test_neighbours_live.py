@@ -1,16 +1,15 @@
 """The default scheduler and Phalanx on the same nodes: kubelets reject what both have bound there, and gangs end up whole."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
 
-from phalanx.dev.layout import SCHEDULER
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.replicas import scheduling
 from phalanx.model.kinds import Document
 from phalanx.testing import build
+from tests.support.default_scheduler import kube_scheduler
 from tests.support.live_gangs import Ranks, clear
 from tests.support.live_site import Site
 from tests.support.refusing_kubelets import RefusingKubelets
@@ -31,17 +30,8 @@ ONLY = "example.com/gangs"
 def both(plane: ControlPlane, site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     """Let both schedulers run on the same nodes."""
     site.make(build.node(f"shared-{number}", cpu=CPU) for number in range(NODES))
-    with scheduling(plane, tmp_path_factory.mktemp("run"), "--scheduler-name=phalanx"), _kube_scheduler(plane):
+    with scheduling(plane, tmp_path_factory.mktemp("run"), "--scheduler-name=phalanx"), kube_scheduler(plane):
         yield site.api()
-
-
-@contextmanager
-def _kube_scheduler(plane: ControlPlane) -> Iterator[None]:
-    plane.start(SCHEDULER)
-    try:
-        yield
-    finally:
-        plane.stop(SCHEDULER)
 
 
 def singles(api: Api, name: str, count: int) -> Document:

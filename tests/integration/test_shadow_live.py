@@ -13,7 +13,6 @@ import pytest
 from click.testing import CliRunner
 
 from phalanx.cli import main
-from phalanx.dev.layout import SCHEDULER
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.processes import launch
 from phalanx.dev.programs import files_of, path_of
@@ -24,6 +23,7 @@ from phalanx.model.kinds import Document
 from phalanx.model.work_annotations import DURATION
 from phalanx.testing import build
 from tests.support import native_groups as native
+from tests.support.default_scheduler import kube_scheduler
 from tests.support.fault_proxy import Proxy
 from tests.support.http_api import connection_to
 from tests.support.live_site import Site
@@ -110,15 +110,6 @@ def volcano(plane: ControlPlane, folder: Path) -> Iterator[None]:
             yield
         finally:
             process.terminate()
-
-
-@contextmanager
-def kube_scheduler(plane: ControlPlane) -> Iterator[None]:
-    plane.start(SCHEDULER)
-    try:
-        yield
-    finally:
-        plane.stop(SCHEDULER)
 
 
 def gang(name: str, scheduler: str, namespace: str = "default") -> list[Document]:
