@@ -57,6 +57,6 @@ def planted(
 
 def everything() -> dict[str, Mutant]:
     """Return all planted bugs; importing their files lists them."""
-    for area in ("carrying_out", "deciding", "leading", "watching"):
+    for area in ("carrying_out", "controllers", "deciding", "leading", "watching"):
         import_module(f"tests.storm.mutants_of_{area}")
     return PLANTED

@@ -214,3 +214,18 @@ def test_nothing_is_evicted_for_a_gang_that_its_queue_has_no_room_for() -> None:
     queues = [build.queue("blue", capability={"cpu": 5})]
     there = [running("meek", ["node-0"], cpu=4), running("other", ["node-1"], cpu=1)]
     assert evicted(cluster_of(2, BUNDLES, *queues).submit(*there, urgent(2, cpu=3))) == {}
+
+
+def test_nothing_is_searched_for_members_that_cannot_make_their_sub_group_whole() -> None:
+    parts = [{"name": "workers", "minMember": 3}]
+    meta = {"namespace": "default", "name": "urgent"}
+    spec = {"minMember": 3, "queue": "blue", "priorityClassName": "high", "subGroups": parts}
+    gang: list[Document] = [{"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup", "metadata": meta, "spec": spec}]
+    for number, cpu in enumerate((2, 3, 4)):
+        pod = build.pod(f"urgent-{number}", cpu=cpu)
+        pod["metadata"]["annotations"] = {"pod-group-name": "urgent"}
+        pod["metadata"]["labels"] = {"kai.scheduler/subgroup-name": "workers"}
+        gang.append(pod)
+    gang[-1]["spec"]["schedulingGates"] = [{"name": "example.com/wait"}]
+    cluster = cluster_of(2, FEWEST).submit(running("old", ["node-0", "node-1"]), gang)
+    assert evicted(cluster) == {}

@@ -1,5 +1,7 @@
 """Kubernetes objects to nouns and back: requests, statuses, groups, queues, nodes, conditions and messages word for word."""
 
+import itertools
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from phalanx.dialects.nodes import slot_name
 from phalanx.dialects.volcano_status import pod_condition
 from phalanx.errors import SnapshotError
 from phalanx.model.resources import Resources
+from phalanx.model.storage import AttachRules
 from phalanx.model.task import Task, TaskKey
 from phalanx.model.task_status import Status
 from phalanx.state.snapshot import Snapshot
@@ -314,12 +317,61 @@ def test_claims_and_volumes_that_are_lost_or_going_away_are_known_as_such() -> N
     assert not plain.is_lost
 
 
-@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0), (2, 0, 1)])
+def csi_node(*drivers: str) -> Document:
+    named = [{"name": driver, "nodeID": "n0"} for driver in drivers]
+    return {"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": "n0"}, "spec": {"drivers": named}}
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
 def test_a_pod_with_a_volume_takes_a_slot_whatever_comes_first(order: tuple[int, ...]) -> None:
-    documents = volume_objects()
+    documents = [*volume_objects(), csi_node("csi.x")]
     snapshot = snapshot_of(*(documents[place] for place in order))
     (task,) = snapshot.members_of(build_key("g")).values()
     assert task.shape.request[slot_name("csi.x")] == 1000
+
+
+def slots_of(cluster: ObjectCluster) -> Mapping[str, int]:
+    (task,) = cluster.snapshot(0.0).members_of(build_key("g")).values()
+    return {name: amount for name, amount in task.shape.request.items() if name.startswith(slot_name(""))}
+
+
+def test_volumes_of_a_driver_that_no_node_names_take_no_slots_as_long_as_that_is_so() -> None:
+    cluster = ObjectCluster()
+    for document in (*volume_objects(), csi_node("other")):
+        cluster.put(document)
+    assert not slots_of(cluster)
+    cluster.put(csi_node("other", "csi.x"))
+    assert slots_of(cluster) == {slot_name("csi.x"): 1000}
+    cluster.remove(csi_node())
+    assert not slots_of(cluster)
+
+
+def test_whoever_decides_says_whether_volumes_of_unknown_drivers_count() -> None:
+    cluster = ObjectCluster()
+    for document in volume_objects():
+        cluster.put(document)
+    cluster.attach = AttachRules(counts_unknown=True)
+    assert slots_of(cluster) == {slot_name("csi.x"): 1000}
+    cluster.attach = AttachRules(frozenset({"csi.x"}), counts_unknown=True)
+    assert not slots_of(cluster)
+
+
+def test_a_pod_follows_its_claim_from_volume_to_volume() -> None:
+    cluster = ObjectCluster()
+    for document in (*volume_objects(), csi_node("csi.x", "csi.y")):
+        cluster.put(document)
+    claim = volume_objects()[0]
+    cluster.put({**claim, "spec": {**claim["spec"], "volumeName": "disk"}})
+    assert slots_of(cluster) == {slot_name("csi.x"): 1000}
+    source = {"driver": "csi.y", "volumeHandle": "1"}
+    volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "disk"}, "spec": {"csi": source}}
+    cluster.put(volume)
+    assert slots_of(cluster) == {slot_name("csi.y"): 1000}
+    cluster.remove(claim)
+    assert not slots_of(cluster)
+    cluster.remove(build.pod("p"))
+    cluster.put(claim)
+    cluster.put(volume)
 
 
 def test_volumes_that_nobody_makes_on_demand_take_no_slots() -> None:
@@ -330,11 +382,10 @@ def test_volumes_that_nobody_makes_on_demand_take_no_slots() -> None:
 
 
 def test_ignored_provisioners_take_no_slots() -> None:
-    cluster = ObjectCluster(ignored_provisioners=frozenset({"csi.x"}))
-    for document in volume_objects():
+    cluster = ObjectCluster(attach=AttachRules(frozenset({"csi.x"})))
+    for document in (*volume_objects(), csi_node("csi.x")):
         cluster.put(document)
-    (task,) = cluster.snapshot(0.0).members_of(build_key("g")).values()
-    assert slot_name("csi.x") not in task.shape.request
+    assert not slots_of(cluster)
 
 
 def test_objects_that_are_not_ours_are_let_through() -> None:

@@ -23,7 +23,6 @@ from phalanx.session.statement import Operation, OperationKind
 from phalanx.session.trace import Trace
 from phalanx.state.cluster import ClusterState
 from phalanx.state.gang_state import GangState, TaskState
-from phalanx.state.snapshot import Surroundings
 
 FULL, AWAY = "cannot allocate all claims", "resourceclaim not available on the node"
 EVERYWHERE = slice(None)
@@ -52,7 +51,7 @@ def book_with(*things: ResourceClaim | ResourceSlice | DeviceClass, nodes: str =
     state = ClusterState()
     for name in nodes:
         state.put_node(Node(name, labels={"host": name}))
-    state.surroundings = Surroundings(
+    state.tables.note(
         resource_claims={each.key: each for each in things if isinstance(each, ResourceClaim)},
         device_classes={each.name: each for each in (ANY, GPU, *things) if isinstance(each, DeviceClass)},
         resource_slices={each.name: each for each in things if isinstance(each, ResourceSlice)},

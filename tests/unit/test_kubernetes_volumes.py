@@ -1,7 +1,7 @@
 """Volume filters: attach limits, zones, binding, and what a session reserves."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -69,7 +69,7 @@ def book_on(world: Surroundings, nodes: Mapping[str, Labels] | Sequence[str] = "
         state.put_node(Node(name, labels={"host": name, **labels}))
     for task in tasks:
         state.put_task(task)
-    state.surroundings = world
+    state.tables.note(**{each.name: getattr(world, each.name) for each in fields(world)})
     return VolumeBook(Session(state.snapshot(0.0), Policy(actions=(), tiers=()), {}, Trace()))
 
 
@@ -447,6 +447,8 @@ def test_a_claim_is_entered_without_reading_pods_that_do_not_name_it(monkeypatch
     cluster, read = ObjectCluster(), list[str]()
     for name in ("a", "b"):
         cluster.put(build.pod(name, spec={"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": f"data-{name}"}}]}))
+    drivers = [{"name": "disk.example.com", "nodeID": "n"}]
+    cluster.put({"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": "n"}, "spec": {"drivers": drivers}})
     monkeypatch.setattr(cluster, "_read_again", lambda document: read.append(document["metadata"]["name"]))
     cluster.put({
         "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "pv"},

@@ -2,9 +2,9 @@
 
 import pytest
 
+from phalanx.testing.storm.orders import Order
 from phalanx.testing.storm.plan import Incident, Plan
 from phalanx.testing.storm.storm import Outcome, play
-from phalanx.testing.storm.workloads import Order
 
 REFUSED = Incident(at=0.5, name="refuse binds", target=1, seconds=65.0)
 

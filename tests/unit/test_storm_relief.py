@@ -6,9 +6,9 @@ import pytest
 
 from phalanx.config.policies import policy_of_profile
 from phalanx.testing.storm import storm as storms
+from phalanx.testing.storm.orders import Order
 from phalanx.testing.storm.plan import Incident, Plan
 from phalanx.testing.storm.storm import Outcome, play
-from phalanx.testing.storm.workloads import Order
 
 STRANDED = Plan(
     seed=1, replicas=2, nodes=2,

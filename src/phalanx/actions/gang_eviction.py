@@ -335,8 +335,9 @@ class _Attempt:
 def member_choices(session: Session, gang: GangState, waiting: list[TaskState]) -> Iterator[list[TaskState]]:
     """Yield the ways to make the gang whole: the first tasks in their order, then, if tasks differ, others, small ones first."""
     first = tasks_needed(gang, waiting)
-    if first:
-        yield first
+    if not first:
+        return  # nobody who waits could make a sub-group whole
+    yield first
     if len(first) < len(waiting):
         yield from _other_member_choices(session, gang, waiting, len(first))
 

@@ -126,7 +126,7 @@ class VictimSurvey:
 
     def _in_reach(self) -> Iterator[RunningNoun]:
         mine = self._mine
-        queues = [mine.queue] if self._rule.purpose == "preempt" else [name for name in self._runners.gangs if name != mine.queue]
+        queues = [mine.queue] if self._rule.purpose == "preempt" else sorted(self._runners.gangs.keys() - {mine.queue})
         runners = (runner for name in queues for runner in self._runners.of_queue(self._session.snapshot, name))
         return (runner for runner in runners if runner.gang.gang.key != mine.key)
 

@@ -42,7 +42,7 @@ def answer_line(line: bytes) -> dict[str, Any]:
 
 def _decide(request: dict[str, Any]) -> dict[str, Any]:
     policy = policy_of(request.get("config"))
-    cluster = ObjectCluster(ignored_provisioners=policy.flags.ignored_provisioners)
+    cluster = ObjectCluster(attach=policy.attach_rules)
     objects = request.get("objects") or []
     if not isinstance(objects, list):
         raise SnapshotError(f"objects: expected a list, got {type(objects).__name__}")

@@ -51,7 +51,7 @@ def read_input(asked: SessionOptions, paths: Sequence[str], policy: Policy, *, i
 
 def cluster_for(policy: Policy, names: Sequence[str]) -> ObjectCluster:
     """Return an empty cluster of which schedulers with these names take pods."""
-    return ObjectCluster(ignored_provisioners=policy.flags.ignored_provisioners, schedulers=our_schedulers(names))
+    return ObjectCluster(attach=policy.attach_rules, schedulers=our_schedulers(names))
 
 
 def input_of(intake: Intake, policy: Policy, names: tuple[str, ...], now: float) -> SessionInput:

@@ -44,7 +44,7 @@ def kai_policy(actions: tuple[str, ...], plugins: tuple[PluginPolicy, ...], opti
         actions, (plugins,), catalogue="kai", dialect="kai", has_tiers=False, options=options, follows_shards=True,
         tries_all_gangs=True, reads_kai_queues=True, counts_all_gangs=True, books_are_live=True, evictions_free_devices=True,
         binds_by_request=True,
-        victim_rule="all-agree", best_effort_members="with-gang", unready_nodes="refused",
+        victim_rule="all-agree", best_effort_members="with-gang", unready_nodes="refused", unknown_drivers="uncounted",
     )  # fmt: skip
 
 

@@ -61,6 +61,7 @@ def in_full(policy: Policy) -> dict[str, Any]:
         "victimRule": policy.victim_rule,
         "bestEffortMembers": policy.best_effort_members,
         "unreadyNodes": policy.unready_nodes,
+        "unknownDrivers": policy.unknown_drivers,
         "tiers": [{"plugins": list(map(_plugin, tier))} for tier in policy.tiers],
         "configurations": list(_configurations(policy)),
         "flags": {"shardingMode": policy.flags.sharding_mode, "shardName": policy.flags.shard_name,

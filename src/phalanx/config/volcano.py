@@ -9,12 +9,13 @@ from phalanx.session.policy import FLAGS, OFF_UNLESS_SET, PluginPolicy, Policy, 
 
 KEYS = (
     "apiVersion", "kind", "profile", "actions", "tiers", "configurations", "flags", "metrics", "victimRule", "bestEffortMembers",
-    "unreadyNodes",
+    "unreadyNodes", "unknownDrivers",
 )  # fmt: skip
 SHARDING_MODES = ("none", "hard", "soft")
 VICTIM_RULES = ("first-tier", "all-agree")
 BEST_EFFORT_RULES = ("after-gang", "with-gang")
 UNREADY_RULES = ("by-taints", "refused")
+DRIVER_RULES = ("refused", "uncounted")
 FLAG_KEYS = ("shardingMode", "shardName", "ignoredProvisioners", "percentageOfNodesToFind", "liftsKueueGate", "gates")
 _GATE_NAME = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 
@@ -31,6 +32,7 @@ def read_policy(document: object, *, actions: Sequence[str], plugins: Sequence[s
         victim_rule=_read_rule(config, "victimRule", VICTIM_RULES),
         best_effort_members=_read_rule(config, "bestEffortMembers", BEST_EFFORT_RULES),
         unready_nodes=_read_rule(config, "unreadyNodes", UNREADY_RULES),
+        unknown_drivers=_read_rule(config, "unknownDrivers", DRIVER_RULES),
     )
     _reject_clashes(policy)
     return policy

@@ -52,7 +52,7 @@ class KueueGateController:
 
     def _tried(self, view: View, gated: dict[str, Document]) -> Decisions:
         """Return what a session would decide without the gates."""
-        cluster = ObjectCluster(ignored_provisioners=self._policy.flags.ignored_provisioners)
+        cluster = ObjectCluster(attach=self._policy.attach_rules)
         for document in (item for kind in KINDS if kind.kind not in IGNORED for item in view.within(kind)):
             with suppress(SnapshotError):
                 cluster.put(_ungated(document) if document["kind"] == "Pod" and _name(document) in gated else document)

@@ -15,6 +15,7 @@ from phalanx.dialects import bind_requests as binding
 from phalanx.dialects import coscheduling, kai, kai_shards, koordinator, native, nodes, schema, storage_schema, volcano
 from phalanx.dialects import node_reports as nodeinfo
 from phalanx.dialects import supporting as surroundings
+from phalanx.dialects.attached_volumes import AttachedVolumes
 from phalanx.dialects.field_values import key_of
 from phalanx.dialects.group_references import GroupReference, references_of
 from phalanx.dialects.groups import Groups
@@ -22,7 +23,6 @@ from phalanx.dialects.kinds.coscheduling import CoschedulingPodGroup, OlderPodGr
 from phalanx.dialects.kinds.kai import KaiBindRequest, KaiPodGroup, KaiQueue, SchedulingShard, Topology
 from phalanx.dialects.kinds.reader import reader_of
 from phalanx.dialects.kinds.volcano import NodeShard, Numatopology, VolcanoHyperNode, VolcanoPodGroup, VolcanoQueue
-from phalanx.dialects.nodes import slot_name
 from phalanx.dialects.pod_gangs import POD_GANG_READERS, PodGangs
 from phalanx.dialects.pods import GangMembership, PodReader, differs_only_in_progress, own_role
 from phalanx.dialects.queue_objects import KAI, QueueObjects
@@ -31,7 +31,7 @@ from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import KINDS, Kind, object_key
 from phalanx.model.queue_usage import QueueHistory
-from phalanx.model.resources import Resources
+from phalanx.model.storage import AttachRules
 from phalanx.model.task import Task, TaskKey
 from phalanx.model.task_status import Status
 from phalanx.state.cluster import ClusterState
@@ -40,37 +40,41 @@ from phalanx.state.snapshot import Snapshot
 Document = Mapping[str, Any]
 Struct = TypeVar("Struct", bound=msgspec.Struct)
 
+ATTACH = AttachRules()
 IGNORED = frozenset({"Event", "Endpoints", "EndpointSlice", "Lease", "ConfigMap", "Secret", "ServiceAccount"})
-
-
-Claims = tuple[str, tuple[str, ...]]
-"""The namespace of a pod, and the volume claims that it names."""
 
 
 class ObjectCluster:
     """Takes objects as they come and makes snapshots of them."""
 
-    def __init__(self, *, ignored_provisioners: frozenset[str] = frozenset(), schedulers: frozenset[str] = frozenset()) -> None:
+    def __init__(self, *, attach: AttachRules = ATTACH, schedulers: frozenset[str] = frozenset()) -> None:
         """Start with the two queues that always exist; pods that wait for a scheduler not in `schedulers`, if any, are gated."""
         self.schedulers = schedulers
         self.state = ClusterState()
-        self.state.surroundings = replace(self.state.surroundings, schedulers=schedulers)
+        self.state.tables.note(schedulers=schedulers)
         self.as_assumed: Callable[[Task], Task] = lambda task: task
         """Asked about every pod that is read: a write may be under way that its object does not show yet."""
-        self._ignored_provisioners = ignored_provisioners
+        self._volumes = AttachedVolumes(self.state.tables, attach)
         self.groups = Groups(self.state)
-        self._pods = PodReader(self._volume_slots, self._membership)
+        self._pods = PodReader(self._volumes.slots, self._membership)
         self._contested: dict[str, tuple[Document, str]] = {}
         """Pods that name several groups, each with what is wrong with that, if anything."""
         self._pod_gangs = PodGangs(self.groups, self._read_again)
-        self._pods_with_volumes: dict[str, tuple[Document, Claims, Resources]] = {}
-        """By pod, its claims and the volume slots that they took when it was last read."""
         self._last_read: dict[TaskKey, Document] = {}
         """Pods as they were when they were last understood."""
         self._nodes: dict[str, schema.NodeRead] = {}
         self._measurements: dict[str, nodeinfo.Measurement] = {}
-        self._tables: dict[str, dict[str, Any]] = {}
         self.queues = QueueObjects(self.state)
+
+    @property
+    def attach(self) -> AttachRules:
+        """Whose volumes count towards what nodes can attach: whoever decides has the rules of a policy."""
+        return self._volumes.rules
+
+    @attach.setter
+    def attach(self, rules: AttachRules) -> None:
+        for document in self._volumes.follow(rules):
+            self._read_again(document)
 
     @property
     def contested(self) -> dict[str, str]:
@@ -123,10 +127,7 @@ class ObjectCluster:
         task = self._left_to_others(self._read(document))
         if task.key in self._contested:  # whatever fails from here on, this is what is read again
             self._contested[task.key] = (document, self._contested[task.key][1])
-        self._pods_with_volumes.pop(task.key, None)
-        if task.shape.volume_claims:
-            claims = (task.namespace, tuple(task.shape.volume_claims))
-            self._pods_with_volumes[task.key] = (document, claims, self._volume_slots(*claims))
+        self._volumes.put(task.key, document, task.namespace, tuple(task.shape.volume_claims))
         problem = self._pod_gangs.put(task, document)
         self.state.put_task(self.as_assumed(_without_gang(task) if problem else self._with_gang(task)))
         if task.key in self._contested:
@@ -159,7 +160,7 @@ class ObjectCluster:
 
     def stands_alone(self, task: Task) -> bool:
         """Tell whether a pod is read the same whatever other objects there are, and says nothing about a gang itself."""
-        is_plain = task.key not in self._contested and task.key not in self._pods_with_volumes
+        is_plain = task.key not in self._contested and not self._volumes.has(task.key)
         return is_plain and task.dialect not in POD_GANG_READERS
 
     def _left_to_others(self, task: Task) -> Task:
@@ -181,7 +182,7 @@ class ObjectCluster:
     def remove_pod(self, document: Document) -> None:
         """Remove a pod."""
         key = TaskKey(object_key(document))
-        self._pods_with_volumes.pop(key, None)
+        self._volumes.remove(key)
         self._contested.pop(key, None)
         self._last_read.pop(key, None)
         self._pods.classes.forget_pod(key)
@@ -262,58 +263,37 @@ class ObjectCluster:
             self.remove_entry("node_usage", node)
 
     def _limits(self, node: str) -> Mapping[str, int | None]:
-        limits = self._tables.get("volume_limits", {}).get(node)
+        limits = self.state.tables.table("volume_limits").get(node)
         return {} if limits is None else limits.limit_by_driver
-
-    def _volume_slots(self, namespace: str, claims: tuple[str, ...]) -> Resources:
-        """Count the volume slots of a pod, by driver; volumes that are no CSI volumes take none."""
-        slots: dict[str, int] = {}
-        for claim in claims:
-            driver = self._driver(f"{namespace}/{claim}")
-            if driver and driver not in self._ignored_provisioners:
-                slots[slot_name(driver)] = slots.get(slot_name(driver), 0) + 1000
-        return slots
-
-    def _driver(self, key: str) -> str:
-        claim = self._tables.get("volume_claims", {}).get(key)
-        if claim is None:
-            return ""
-        volume = self._tables.get("volumes", {}).get(claim.volume)
-        if volume is not None:
-            return str(volume.csi_driver)
-        found = self._tables.get("storage_classes", {}).get(claim.storage_class)
-        return "" if found is None or not found.can_provision else (found.csi_driver or found.provisioner)
 
     def put_history(self, history: QueueHistory | None) -> None:
         """Set what queues have used over time."""
-        self.state.surroundings = replace(self.state.surroundings, queue_history=history)
+        self.state.tables.note(queue_history=history)
 
     # --- other objects that plugins read -----------------------------------------------------------------------------
 
     def put_entry(self, table: str, key: str, value: Any) -> None:
         """Set one entry of a table of the surroundings."""
-        self._tables.setdefault(table, {})[key] = value
-        self._share(table, key)
+        self.state.tables.put(table, key, value)
+        self._follow(table, key)
 
     def remove_entry(self, table: str, key: str) -> None:
         """Remove one entry of a table of the surroundings."""
-        if self._tables.get(table, {}).pop(key, None) is not None:
-            self._share(table, key)
+        if self.state.tables.drop(table, key):
+            self._follow(table, key)
 
-    def _share(self, table: str, key: str) -> None:
-        entries = self._tables[table]
-        value: Any = frozenset(entries) if table == "capacity_drivers" else dict(entries)
-        self.state.surroundings = replace(self.state.surroundings, **{table: value})
+    def _follow(self, table: str, key: str) -> None:
+        """Read again what depends on an entry of a table."""
         if table == "volume_limits" and key in self._nodes:
             self.state.put_node(nodes.node(self._nodes[key], self._limits(key)))
-        if table == "service_selectors" and key in entries:
-            self._pods.classes.note_service(key, *entries[key])
-        elif table == "service_selectors":
-            self._pods.classes.forget_service(key)
-        if table in ("storage_classes", "volumes", "volume_claims"):
-            for document, claims, slots in list(self._pods_with_volumes.values()):
-                if self._volume_slots(*claims) != slots:  # most pods have nothing to do with it
-                    self._read_again(document)
+        if table == "service_selectors":
+            selector = self.state.tables.table(table).get(key)
+            if selector is None:
+                self._pods.classes.forget_service(key)
+            else:
+                self._pods.classes.note_service(key, *selector)
+        for document in self._volumes.changed(table, key):
+            self._read_again(document)
 
 
 def _without_gang(task: Task) -> Task:

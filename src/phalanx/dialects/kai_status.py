@@ -119,7 +119,8 @@ def job_error(gang: GangState) -> tuple[str, str]:
         return NOT_READY, _not_ready(gang)
     if verdict is not None:
         return verdict.reason, verdict.message
-    blocked = next((task for task in gang.tasks if _is_blocked(task)), None)
+    # Tasks stand in the order in which their pods changed last, which is another one for each who looks.
+    blocked = min((task for task in gang.tasks if _is_blocked(task)), key=lambda task: task.task.key, default=None)
     if blocked is not None:
         return POD_ERRORS, _pod_errors(gang, blocked)
     scope = unmet(gang)
@@ -128,7 +129,8 @@ def job_error(gang: GangState) -> tuple[str, str]:
 
 def _refusal(gang: GangState) -> str:
     """Say why no node was even looked at, such as a queue that has all it may use."""
-    return next((task.refusal.message for task in gang.tasks if task.refusal is not None), UNKNOWN_GROUP)
+    refused = min((task for task in gang.tasks if task.refusal is not None), key=lambda task: task.task.key, default=None)
+    return UNKNOWN_GROUP if refused is None or refused.refusal is None else refused.refusal.message
 
 
 def _job_verdict(gang: GangState) -> Verdict | None:

@@ -26,6 +26,13 @@ VERDICTS = (
         "bind to gpu-1 failed 3 times, tried again in 2 s (2026-01-05T09:00:02Z)",
     ),
     ReasonEntry(
+        "BindRollback",
+        "session",
+        "A bind of the gang failed, and the binder takes back the others, without which it lacks its minimum.",
+        "It takes seconds; then the gang is tried again by itself. If it repeats, check the node that rejected the bind.",
+        "the bind of pod ml/train-0 failed, and the others of the gang are being rolled back",
+    ),
+    ReasonEntry(
         "ClaimDeleted",
         "`predicates`",
         "A device claim of the pod is being deleted.",

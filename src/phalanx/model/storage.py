@@ -84,6 +84,16 @@ class VolumeClaim:
         return ONE_POD in self.access_modes
 
 
+@dataclass(frozen=True, slots=True)
+class AttachRules:
+    """Whose volumes count towards what a node can attach."""
+
+    ignored: frozenset[str] = frozenset()
+    """Drivers whose volumes do not."""
+    counts_unknown: bool = False
+    """Those of drivers that no CSINode names do, so that no node can attach them."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class VolumeLimits:
     """How many volumes of each CSI driver a node can attach; None means without limit."""

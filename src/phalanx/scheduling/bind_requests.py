@@ -50,11 +50,17 @@ class BindRequester:
 def request_writes(snapshot: Snapshot, decisions: Decisions, asked: Collection[TaskKey] | None = None) -> Iterator[RequestWrite]:
     """Tidy up, then ask for what was decided, or for a part of it; what is refused is left to the next session."""
     for key in snapshot.lost_requests:
-        yield from _forgotten(snapshot, key)
+        if not _tells_of_round(snapshot, snapshot.bind_requests[key].task):
+            yield from _forgotten(snapshot, key)
     for order in bind_orders(snapshot, decisions):
         if asked is None or order.task.key in asked:
             yield from _annotated(order.task, decisions.annotations.get(order.task.key, {}))
             yield Create(bind_request_document(order))
+
+
+def _tells_of_round(snapshot: Snapshot, key: TaskKey) -> bool:
+    """Tell whether a request that failed is why others of its gang are rolled back; it stays until they are."""
+    return any(key in snapshot.members_of(gang) for gang in snapshot.failing_rounds)
 
 
 def _forgotten(snapshot: Snapshot, key: str) -> Iterator[RequestWrite]:

@@ -127,6 +127,7 @@ class GatePlanner:
     def _look(
         self, cluster: GatedCluster, now: float, trace_level: int = 0, traced_gangs: Collection[str] = ()
     ) -> tuple[Snapshot, Decisions]:
+        cluster.attach = self.profile.policy.attach_rules
         snapshot = cluster.snapshot(now)
         return as_one(snapshot, decide(snapshot, self.profile, trace_level=trace_level, traced_gangs=traced_gangs))
 

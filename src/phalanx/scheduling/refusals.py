@@ -5,9 +5,14 @@ written: it is forgotten, and the next session that may do so writes it anew. Wh
 happen every second.
 """
 
-from collections.abc import Container
+from collections.abc import Callable, Container
+
+from phalanx.errors import ClusterError
+from phalanx.model.kinds import Document, kind_of, object_key
+from phalanx.scheduling.port import Done
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
+MOST_REFUSED = 1000
 
 
 class Refusals:
@@ -49,3 +54,58 @@ class Refusals:
     def __len__(self) -> int:
         """Return how many are known."""
         return len(self._rests)
+
+
+Send = Callable[[Done], None]
+
+
+class SharedCreates:
+    """Objects that several want to create: it is tried once, and whoever else wants it at the same time hears the same answer.
+
+    A controller that is asked about a thousand pods may want their one group a thousand times. What was refused is not tried again
+    at once, whoever asks for it.
+    """
+
+    def __init__(self) -> None:
+        """Know of none."""
+        self._refusals = Refusals()
+        self._problems: dict[str, ClusterError] = {}
+        self._waiting: dict[str, list[Done]] = {}
+        """Who waits for the answer to a request that is under way, by object."""
+
+    def send(self, document: Document, now: Callable[[], float], send: Send, done: Done) -> None:
+        """Create an object, or hear what became of it; `send` sends the request."""
+        key = _object_of(document)
+        if key and self._refusals.until(key, now()) > now():
+            done(self._problems[key])
+        elif key in self._waiting:
+            self._waiting[key].append(done)
+        elif key:
+            self._waiting[key] = [done]
+            send(lambda problem: self._answered(key, problem, now()))
+        else:
+            send(done)
+
+    def _answered(self, key: str, problem: ClusterError | None, now: float) -> None:
+        if problem is None:
+            self._refusals.clear(key)
+            self._problems.pop(key, None)
+        else:
+            self._note(key, problem, now)
+        for done in self._waiting.pop(key, ()):
+            done(problem)
+
+    def _note(self, key: str, problem: ClusterError, now: float) -> None:
+        if len(self._problems) >= MOST_REFUSED:
+            self._problems, self._refusals = {}, Refusals()
+        self._problems[key] = problem
+        self._refusals.note(key, now, at_least=problem.retry_after)
+
+    def __len__(self) -> int:
+        """Return how many are known."""
+        return len(self._problems)
+
+
+def _object_of(document: Document) -> str:
+    """Return which object is created; empty where the server makes up the name."""
+    return f"{kind_of(document).resource} {object_key(document)}" if document["metadata"].get("name") else ""

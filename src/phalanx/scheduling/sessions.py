@@ -108,6 +108,7 @@ class Sessions:
         begun: Callable[[], None] = lambda: None,
     ) -> HeldSession:  # fmt: skip
         """Hold a session; with `asks_all` nobody is left out. `begun` is called when its snapshot has been taken."""
+        self._cache.cluster.attach = profile.policy.attach_rules
         whole = self._cache.snapshot(now)
         whole = replace(whole, reserved=self._reserved) if self._reserved else whole
         snapshot = self._without_unschedulable(profile, whole, asks_all=asks_all)

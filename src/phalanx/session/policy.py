@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from phalanx.model.storage import AttachRules
+
 FLAGS = (
     "enableJobOrder", "enableJobReady", "enableJobPipelined", "enableJobStarving", "enableJobEnqueued", "enableTaskOrder",
     "enableQueueOrder", "enablePreemptable", "enableReclaimable", "enablePreemptive", "enablePredicate", "enableNodeOrder",
@@ -81,6 +83,10 @@ class Policy:
     """Whether nodes whose condition Ready is not True take pods: `by-taints` as in Volcano, where only the taints count that the
     node controller puts on them; or `refused`, where they take none. Snapshots and hand-written nodes may lack these taints.
     """
+    unknown_drivers: str = "refused"
+    """What becomes of volumes whose driver no CSINode names: `refused` as in Volcano, where no node has a slot for them, so that
+    `ignoredProvisioners` has to name it; or `uncounted` as in kube-scheduler. Provisioners of local volumes are no CSI drivers.
+    """
     says_why: bool = True
     """Gangs are told why they wait. Nothing is decided by it, and it costs time on a full cluster: whoever runs
     sessions that nobody reads about does without.
@@ -121,6 +127,11 @@ class Policy:
     def refuses_unready_nodes(self) -> bool:
         """Tell whether nodes that are not ready take no pods, whatever their taints."""
         return self.unready_nodes == "refused"
+
+    @property
+    def attach_rules(self) -> AttachRules:
+        """Return whose volumes count towards what nodes can attach."""
+        return AttachRules(self.flags.ignored_provisioners, counts_unknown=self.unknown_drivers == "refused")
 
     def plugins(self) -> list[PluginPolicy]:
         """Return every plugin in the order in which it is opened."""

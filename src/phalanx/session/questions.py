@@ -29,6 +29,7 @@ from phalanx.state.verdict import ABSTAIN, PERMIT, REJECT, Room, Verdict, Vote
 Result = TypeVar("Result")
 Question = TypeVarTuple("Question")
 UNREADY = "node(s) were not ready"
+ROLLING_BACK = "BindRollback"
 
 
 class PluginFactory(Protocol):
@@ -161,6 +162,10 @@ class Questions:
 
     def gang_valid(self, gang: GangState) -> Verdict:
         """Tell whether the gang may be considered at all."""
+        failed = self.snapshot.failing_rounds.get(gang.gang.key)
+        if failed is not None:
+            text = f"the bind of pod {failed} failed, and the others of the gang are being rolled back"
+            return Verdict.refuse("session", ROLLING_BACK, text, pod=failed)
         return self._ask(hooks.GANG_VALID, gang)
 
     def gang_ready(self, gang: GangState) -> Verdict:

@@ -24,6 +24,7 @@ from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.model.task_status import COMPLETED, HOLDING, ON_NODE, READY, Status
 from phalanx.model.work_annotations import MAX_DURATION
 from phalanx.state.bind_requests import BindRequests
+from phalanx.state.failing_rounds import failing_rounds
 from phalanx.state.finished_runs import FinishedRuns
 from phalanx.state.gang_state import GangState
 from phalanx.state.holders import Holders
@@ -32,8 +33,9 @@ from phalanx.state.node_books import NodeBooks
 from phalanx.state.overdue import DueGangs
 from phalanx.state.queue_totals import QueueTotals
 from phalanx.state.quorum import counts_by_role
-from phalanx.state.snapshot import EMPTY, Snapshot, Surroundings
+from phalanx.state.snapshot import EMPTY, Snapshot
 from phalanx.state.staleness import is_short
+from phalanx.state.surrounding_tables import SurroundingTables
 
 _TasksByKey = dict[str, dict[TaskKey, Task]] | dict[GangKey, dict[TaskKey, Task]]
 _STEADY = frozenset({Status.RUNNING, *COMPLETED})
@@ -73,7 +75,8 @@ class ClusterState:
         self._changed_gangs: set[GangKey] = set()
         self._active: set[GangKey] = set()
         self._tree: HyperTree | None = None
-        self.surroundings = Surroundings()
+        self.tables = SurroundingTables()
+        """What filters read besides nodes, tasks and gangs."""
 
     def put_node(self, node: Node) -> None:
         """Add a node or replace the one of that name."""
@@ -334,19 +337,22 @@ class ClusterState:
         if self._tree is None:
             self._tree = HyperTree(self._hypernodes.values(), self._books.table)
         self._writable_groups.clear()
-        books, overdue = self._books, self._due.overdue(now)
+        books, overdue, lost = self._books, self._due.overdue(now), self._binds.lost(self._tasks, self._nodes)
         return Snapshot(
             now=now, space=books.space, nodes=books.table, used=books.used.copy(), releasing=books.releasing.copy(),
             scored=books.scored.copy(), pods=books.pods.copy(), gangs=dict(self._gangs), members=dict(self._members),
             on_node=dict(self._on_node), queues=dict(sorted(self._queues.items())), namesakes=dict(self._namesakes),
             totals=self._queue_totals.totals(),
             active=tuple(sorted(self._active | self._due.to_say(overdue))), overdue=overdue, next_due=self._due.next(now),
-            hypernodes=self._tree, surroundings=self.surroundings,
+            hypernodes=self._tree, surroundings=self.tables.shared(),
             affine=dict(self._affine), bind_requests=dict(self._binds.by_key),
-            lost_requests=self._binds.lost(self._tasks, self._nodes), refused=dict(self._refused),
+            lost_requests=lost, failing_rounds=self._failing_rounds(lost), refused=dict(self._refused),
             refused_gangs=frozenset(self._refused_gangs),
             reservations=dict(self._reservations), holders=self._holders.table(), finished_runs=self._finished.runs(),
         )  # fmt: skip
+
+    def _failing_rounds(self, lost: Mapping[str, str]) -> Mapping[GangKey, TaskKey]:
+        return failing_rounds([self._binds.by_key[key] for key in lost], self._tasks, self._gangs, self._members)
 
     def _refresh_changed_gangs(self) -> None:
         """Recount the gangs that events have touched, and note whether a session has to look at them."""

@@ -110,6 +110,8 @@ class Snapshot:
     """Tasks on nodes that have pod affinity or anti-affinity terms."""
     bind_requests: Mapping[str, BindRequest] = field(default_factory=dict)
     lost_requests: Mapping[str, str] = field(default_factory=dict)
+    failing_rounds: Mapping[GangKey, TaskKey] = field(default_factory=dict)
+    """Gangs whose bind requests are being rolled back, each with the pod whose request failed."""
     """Bind requests that the binder will never carry out, each with what is wrong."""
     refused: Mapping[TaskKey, Task] = field(default_factory=dict)
     """Waiting tasks of which some binds failed."""

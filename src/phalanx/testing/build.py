@@ -175,7 +175,7 @@ class Cluster:
     def __init__(self, policy: Policy) -> None:
         """Start with the queues `default` and `root`."""
         self.policy = policy
-        self.objects = ObjectCluster(ignored_provisioners=policy.flags.ignored_provisioners)
+        self.objects = ObjectCluster(attach=policy.attach_rules)
         self._documents: dict[tuple[str, str], Document] = {}
         self._last: Cycle | None = None
 

@@ -104,6 +104,7 @@ class TrialCluster:
         """Take objects as an API server stores them, and the cluster in which they have been entered."""
         self._documents: dict[tuple[str, str], dict[str, Document]] = {}
         self._cluster, self.profile, self.now = cluster, profile, now
+        cluster.attach = profile.policy.attach_rules
         self._gates = GangGates(profile.policy.flags.gates)
         behind = policy_of_gates(profile.policy)
         self._planner = GatePlanner(Profile(behind, catalogue_of(behind.catalogue)), self.everything)

@@ -12,7 +12,7 @@ from phalanx.model.task import FailedBind
 from phalanx.model.task_status import HOLDING, Status
 from phalanx.state.gang_state import TaskState
 
-PAUSES = ("BindBackoff", "GroupBackoff", "ScheduleTimeout")
+PAUSES = ("BindBackoff", "BindRollback", "GroupBackoff", "ScheduleTimeout")
 """Verdicts of gangs that are not tried before some time has passed."""
 MOST_NODES = 5
 
@@ -24,7 +24,7 @@ def bind(reading: Reading) -> StageResult:
     lines = []
     for verdict in pauses:
         seconds = float(verdict.numbers.get("seconds", 0.0))
-        when = "" if verdict.reason == "ScheduleTimeout" else f" ({at_text(now + seconds)})"
+        when = "" if verdict.reason == "ScheduleTimeout" or not seconds else f" ({at_text(now + seconds)})"
         lines.append(Line(f"{verdict.message}{when}", verdict.reason, verdict.numbers))
     lines += [*_failures(reading), *_requests(reading), *_places(reading)]
     is_bound = has_minimum(reading.gang) and not pauses

@@ -13,15 +13,16 @@ from phalanx.dialects.bind_requests import FAILED_BINDS
 from phalanx.errors import ClusterError, Forbidden
 from phalanx.live.app import Live
 from phalanx.live.election import LEASE
-from phalanx.model.kinds import NODE, POD, Document, split_key
+from phalanx.model.kinds import BIND_REQUEST, NODE, POD, Document, split_key
 from phalanx.model.task import Task
 from phalanx.model.watch_event import DELETED, WatchEvent
 from phalanx.session.decision import Decisions, Eviction
 from phalanx.testing.storm.invariants import holds_room, requests_of
 from phalanx.testing.storm.judge import Judge
+from phalanx.testing.storm.orders import JOB, NAMESPACE, VOLCANO, VOLCANO_JOB
 from phalanx.testing.storm.replica import LEASE_SECONDS, Replica
 from phalanx.testing.storm.wire import STORM, Wire, Witness
-from phalanx.testing.storm.workloads import JOB, NAMESPACE, VOLCANO, Workload
+from phalanx.testing.storm.workloads import Workload
 
 GPU = "nvidia.com/gpu"
 LAG_SECONDS = 5.0
@@ -162,10 +163,15 @@ class Conduct(Witness):
             self._judge.accuse("wrote without the lease", f"{who} writes, and {holder or 'nobody'} holds the lease")
         elif now > self.lease_excused_until and now - self._renewed > self._lease_seconds:
             self._judge.accuse("wrote without the lease", f"{who} writes after its lease has run out")
-        if verb in ("bind", "evict") and self._term_of.get((who, about), self._terms[who]) < self._terms[who]:
+        is_past = self._term_of.get((who, about), self._terms[who]) < self._terms[who]
+        if verb in ("bind", "evict") and is_past and not self._is_requested(about.removeprefix("pods ")):
             self._judge.accuse("wrote for a past term", f"{who} sends {verb} {about}, which it decided before it led again")
         if now < self._not_before.pop((who, verb, about), 0.0):
             self._judge.accuse("in haste", f"{verb} {about} is sent again sooner than the server asked for")
+
+    def _is_requested(self, name: str) -> bool:
+        """Tell whether a bind request stands for a decision: whoever leads carries it out, or rolls it back."""
+        return self._store.find(BIND_REQUEST, NAMESPACE, name) is not None
 
     def failed(self, wire: Wire, verb: str, about: str, problem: ClusterError) -> None:
         """Something went wrong on the wire."""
@@ -191,14 +197,14 @@ class Conduct(Witness):
         if workload is None:
             return
         # Who was deleted and made anew by its owner begins anew: a gang with its group, a pod that starts alone with itself.
-        kind = workload.kind if _minimum(workload) > 1 else None
-        found = self._store.find(POD, NAMESPACE, name) if kind is None else self._store.find(kind, NAMESPACE, app)
+        is_gang = workload.kind is not None and _minimum(workload) > 1
+        found = workload.group() if is_gang else self._store.find(POD, NAMESPACE, name)
         uid = "" if found is None else found["metadata"]["uid"]
         rounds = self._refusals[uid]
         if self._refused_last.get(uid) != who and not _remembers(found):  # no write of an earlier leader came through
             rounds.clear()
         self._refused_last[uid] = who
-        since = self._gangs[app].whole_at if kind is not None else 0.0  # once bound, a gang forgets what failed before
+        since = self._gangs[app].whole_at if is_gang else 0.0  # once bound, a gang forgets what failed before
         if not rounds or now - rounds[-1] > ROUND_SECONDS:
             rounds[:] = [*(moment for moment in rounds if now - moment < ROUNDS_SECONDS and moment > since), now]
             self._rounds.append((now, who, app))
@@ -207,7 +213,7 @@ class Conduct(Witness):
 
     def evicted(self, pod: Document) -> None:
         """A pod is asked to go: somebody must have decided that of this one, and not of one of the same name."""
-        if pod["metadata"]["uid"] not in self._doomed:
+        if pod["metadata"]["uid"] not in self._doomed and not self._is_requested(pod["metadata"]["name"]):
             self._judge.accuse("never decided", f"pod {pod['metadata']['name']} is evicted, and no session wanted that")
 
     # --- the store -------------------------------------------------------------------------------------------------------
@@ -250,7 +256,8 @@ class Conduct(Witness):
         now = self._clock()
         if (pod["metadata"]["uid"], node) not in self._decided:
             self._judge.accuse("never decided", f"pod {name} is bound to {node}, and no session decided that")
-        is_quiet = now - self._judge.troubled_at > AFTER_TROUBLE_SECONDS
+        # Where volumes are made first, the bind comes long after the decision, as with every scheduler.
+        is_quiet = now - self._judge.troubled_at > AFTER_TROUBLE_SECONDS and not self._is_requested(name)
         if is_quiet and now - self._unfit.get(node, now) > LAG_SECONDS:
             self._judge.accuse("unfit node", f"pod {name} is bound to {node}, which takes no pods")
         taken, limit = sum(self._cards[queue].values()), self._limits.get(queue)
@@ -326,7 +333,7 @@ def _minimum(workload: Workload) -> int:
 
 
 def _queue(workload: Workload) -> str:
-    return workload.order.queue if workload.order.dialect == VOLCANO else ""
+    return workload.order.queue if workload.order.dialect in (VOLCANO, VOLCANO_JOB) else ""
 
 
 def _is_unfit(node: Document) -> bool:

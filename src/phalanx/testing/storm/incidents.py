@@ -11,19 +11,11 @@ from phalanx.config.policies import policy_of_profile, policy_of_text
 from phalanx.errors import ClusterError
 from phalanx.live.election import LEASE
 from phalanx.model.kinds import POD, kind_at
+from phalanx.testing.storm.orders import BARE, COSCHEDULING, COSCHEDULING_KIND, NAMESPACE, VOLCANO, VOLCANO_GROUP, Order
 from phalanx.testing.storm.plan import GROUPS, STORM_SECONDS, Incident
 from phalanx.testing.storm.replica import LEASE_SECONDS, Replica
 from phalanx.testing.storm.wire import LATEST_SECONDS, Fault, Window
-from phalanx.testing.storm.workloads import (
-    BARE,
-    COSCHEDULING,
-    COSCHEDULING_KIND,
-    NAMESPACE,
-    VOLCANO,
-    VOLCANO_GROUP,
-    Order,
-    Workload,
-)
+from phalanx.testing.storm.workloads import Workload
 
 if TYPE_CHECKING:
     from phalanx.testing.storm.storm import Storm
@@ -341,9 +333,9 @@ def _evict_by_hand(storm: "Storm", incident: Incident) -> End:
 
 def _priority(storm: "Storm", incident: Incident) -> End:
     workload = _workload(storm, incident)
-    if workload.order.dialect == "volcano":
+    if workload.order.dialect == VOLCANO:
         patch = {"spec": {"priorityClassName": "high" if incident.amount > HALF else "low"}}
-        storm.server.store.patch(kind_at("scheduling.volcano.sh", "podgroups"), NAMESPACE, workload.order.name, patch)
+        storm.server.store.patch(VOLCANO_GROUP, NAMESPACE, workload.order.name, patch)
     return None
 
 

@@ -1,7 +1,7 @@
 """What holds of a cluster that Phalanx schedules, told from its objects alone: the same for storms and for a real API server.
 
 At every moment no node holds more than it offers. At rest, once faults have stopped and time has passed: no gang is partly bound,
-nothing that could start waits, whoever waits says why, and every status is what a recount gives.
+nothing that could start waits, whoever waits says why, every status is what a recount gives, and controllers have nothing to do.
 """
 
 from collections import defaultdict
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from phalanx.controllers.controller import Patch
+from phalanx.controllers.controller import Controller, Patch, RecordEvent, Try, Write
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import SnapshotError
 from phalanx.model.conditions import POD_SCHEDULED
@@ -29,6 +29,8 @@ from phalanx.store.patches import MERGE, STRATEGIC, patched
 PASSING = frozenset({"lastTransitionTime", "lastProbeTime", "transitionID", "lastUpdateTime"})
 """Parts of conditions that say when, and not what."""
 Amounts = Mapping[str, float]
+_Change = tuple[str, Any, Any]  # Any: JSON
+"""A path in a document, and what stands there before and after."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +97,15 @@ def over_commitment(documents: Iterable[Document]) -> list[Violation]:
 class Rest:
     """The objects of a cluster at rest, read anew, and what a session would decide on them."""
 
-    def __init__(self, documents: Iterable[Document], profile: Profile, now: float, schedulers: frozenset[str]) -> None:
-        """Read the objects and hold a dry session."""
+    def __init__(
+        self, documents: Iterable[Document], profile: Profile, now: float, schedulers: frozenset[str],
+        controllers: Sequence[Controller] = (),
+    ) -> None:  # fmt: skip
+        """Read the objects and hold a dry session; `controllers` are asked what they would write."""
+        self._controllers = controllers
         self.documents = {(kind_of(item), object_key(item)): item for item in documents}
         self._schedulers, self._now = schedulers, now
-        self.cluster = ObjectCluster(schedulers=schedulers)
+        self.cluster = ObjectCluster(attach=profile.policy.attach_rules, schedulers=schedulers)
         for document in self.documents.values():
             try:
                 self.cluster.put(document)
@@ -111,7 +117,7 @@ class Rest:
 
     def violations(self) -> list[Violation]:
         """Return everything that must not be so at rest."""
-        checks = (self._half_started, self._could_start, self._without_reason, self._untrue, self._faults)
+        checks = (self._half_started, self._could_start, self._without_reason, self._untrue, self._undone, self._faults)
         return [*over_commitment(self.documents.values()), *(found for check in checks for found in check())]
 
     def _half_started(self) -> Iterator[Violation]:
@@ -137,28 +143,53 @@ class Rest:
                 yield Violation("no reason", f"pod {key} waits and does not say why")
 
     def _untrue(self) -> Iterator[Violation]:
-        """A writer that knows of nothing written before must have nothing to change."""
-        mirror, problems = Mirror(lambda: self._now), list[Exception]()
-        for (kind, _), document in self.documents.items():
-            mirror.put(kind, {**document, "metadata": dict(document["metadata"])})
+        problems = list[Exception]()
+        for what, (path, before, after) in self._changes(problems):
+            yield Violation("untrue status", f"{what}: {path} is {before!r}, a recount gives {after!r}")
+        yield from (Violation("failed", f"a status cannot be made: {problem!r}") for problem in problems)
+
+    def has_old_messages(self) -> bool:
+        """Tell whether a status is right but for a message, which other numbers alone replace only after a while."""
+        return any(_without_messages(before) == _without_messages(after) for _, (_, before, after) in self._changes([]))
+
+    def _changes(self, problems: list[Exception]) -> Iterator[tuple[str, "_Change"]]:
+        """Yield what a writer changes that knows of nothing written before: it must have nothing to change."""
+        mirror = self._mirror()
         for part in self.parts:
             for write in StatusWriter(mirror, problems.append).writes(part.snapshot, part.decisions):
                 if isinstance(write, Patch) and write.kind is not POD:
-                    yield from self._difference(write)
-        yield from (Violation("failed", f"a status cannot be made: {problem!r}") for problem in problems)
+                    yield from self._changes_of(write)
 
-    def _difference(self, write: Patch) -> Iterator[Violation]:
+    def _changes_of(self, write: Patch) -> Iterator[tuple[str, "_Change"]]:
         key = f"{write.namespace}/{write.name}" if write.namespace else write.name
         document = self.documents.get((write.kind, key))
         if document is None:
             return
         new = patched(document, write.patch, STRATEGIC if write.is_by_type else MERGE)
-        for path, before, after in _differences(_what(document), _what(new)):
-            yield Violation("untrue status", f"{write.kind.kind} {key}: {path} is {before!r}, a recount gives {after!r}")
+        yield from ((f"{write.kind.kind} {key}", change) for change in _differences(_what(document), _what(new)))
+
+    def _mirror(self) -> Mirror:
+        mirror = Mirror(lambda: self._now)
+        for (kind, _), document in self.documents.items():
+            mirror.put(kind, {**document, "metadata": dict(document["metadata"])})
+        return mirror
+
+    def _undone(self) -> Iterator[Violation]:
+        """A controller that is asked about everything anew must have nothing to write; an event may be recorded once more."""
+        mirror = self._mirror()
+        for controller in self._controllers:
+            watched = ((kind, item) for (kind, _), item in self.documents.items() if kind in controller.watches)
+            for key in dict.fromkeys(key for kind, item in watched for key in controller.concerns(mirror, kind, item)):
+                changes = [write for write in controller.reconcile(mirror, key).writes if _changes(write)]
+                yield from (Violation("left undone", f"{controller.name} {key.namespace}/{key.name}: {write}") for write in changes)
 
     def _faults(self) -> Iterator[Violation]:
         for key, fault in self.decisions.faults.items():
             yield Violation("failed", f"a session fails at gang {key}: {fault.sentence}")
+
+
+def _changes(write: Write) -> bool:
+    return not isinstance(write.write if isinstance(write, Try) else write, RecordEvent)
 
 
 def _gangs(snapshot: Snapshot) -> Iterator[GangState]:
@@ -179,7 +210,13 @@ def _what(value: Any) -> Any:  # Any: JSON
     return value
 
 
-def _differences(before: Any, after: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:  # Any: JSON
+def _without_messages(value: Any) -> Any:  # Any: JSON
+    if isinstance(value, Mapping):
+        return {key: _without_messages(item) for key, item in value.items() if key != "message"}
+    return [_without_messages(item) for item in value] if isinstance(value, list) else value
+
+
+def _differences(before: Any, after: Any, path: str = "") -> Iterator["_Change"]:  # Any: JSON
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for key in dict.fromkeys((*before, *after)):
             yield from _differences(before.get(key), after.get(key), f"{path}.{key}".lstrip("."))

@@ -25,12 +25,13 @@ from phalanx.testing.storm import incidents
 from phalanx.testing.storm.growth import Growth, grown, measured
 from phalanx.testing.storm.invariants import Violation
 from phalanx.testing.storm.loop import StormLoop
+from phalanx.testing.storm.orders import BARE, DIALECTS, Order
 from phalanx.testing.storm.plan import CLASSES, ON_REPLICAS, QUEUES, Incident, Plan, plan_of
 from phalanx.testing.storm.replica import Replica
 from phalanx.testing.storm.server import Server
 from phalanx.testing.storm.storm import Storm
 from phalanx.testing.storm.wire import Fault, Wire, own
-from phalanx.testing.storm.workloads import DIALECTS, Order, Workload
+from phalanx.testing.storm.workloads import workload_of
 
 QUEUE = kind_at("scheduling.volcano.sh", "queues")
 DAY_SECONDS, NIGHT_SECONDS = 86_400.0, 3_600.0
@@ -177,7 +178,7 @@ class Month(Storm):
     def _order(self, begins_at: float, ends_at: float) -> Order:
         self._number += 1
         chance, nodes, dialect = self._chance, self.life.nodes, self._chance.choice(DIALECTS)
-        size = 1 if dialect == "bare" else chance.choice((1, 2, 2, 3, 4, nodes, nodes + 1, 2 * nodes))
+        size = 1 if dialect == BARE else chance.choice((1, 2, 2, 3, 4, nodes, nodes + 1, 2 * nodes))
         queue = chance.choice((*QUEUES, f"own-{self._number // QUEUE_LASTS}"))
         return Order(
             name=f"{dialect}-{self._number}", dialect=dialect, size=size, gpus=chance.choice((1, 1, 2, 4)),
@@ -191,7 +192,7 @@ class Month(Storm):
             self.server.store.create({"apiVersion": QUEUE.api_version, "kind": QUEUE.kind, **meta})
         loop = asyncio.get_running_loop()
         self._changed.add(order.name)
-        self.workloads.append(Workload(order, self.pods, lambda: loop.time() - START))
+        self.workloads.append(workload_of(order, self.pods, lambda: loop.time() - START))
 
     def _incident(self, begins_at: float, ends_at: float) -> Incident:
         """Draw an incident; what ends a process never meets the first replica."""

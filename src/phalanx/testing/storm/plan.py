@@ -6,8 +6,8 @@ A plan is a list, so that a failing storm can be played again with fewer inciden
 from dataclasses import dataclass, replace
 from random import Random
 
+from phalanx.testing.storm.orders import BARE, DIALECTS, VOLCANO, VOLCANO_JOB, Order
 from phalanx.testing.storm.wire import OF_WATCHES, Fault
-from phalanx.testing.storm.workloads import DIALECTS, Order
 
 STORM_SECONDS = 70.0
 CLASSES = {"low": 10, "normal": 100, "high": 1000}
@@ -19,8 +19,9 @@ ON_NODES = ("die", "drain", "cordon", "taint", "delete node", "rename node", "re
 ON_WORKLOADS = ("scale", "suspend", "fail", "delete pods", "delete object", "remove", "evict by hand", "priority")
 ON_CLUSTER = ("hide group", "lose status", "take lease", "edit queue", "reload", "compact", "restore")
 
-RESTARTING, SLOW, GATED = 0.3, 0.2, 0.15
-"""The shares of gangs whose owner makes them anew as a whole, and one pod after the other, and of those behind gates."""
+RESTARTING, SLOW, GATED, CLAIMING, AFTER_ADMISSION = 0.3, 0.2, 0.15, 0.1, 0.3
+"""The shares of gangs whose owner makes them anew as a whole, one pod after the other, behind gates, with volumes, or only once
+their group is admitted."""
 LATENCIES, LAGS = (0.002, 0.02, 0.2), (0.0, 0.05, 0.5)
 LASTING = {"refuse binds": 2.0}
 """Incidents that last so many times longer than others."""
@@ -79,7 +80,7 @@ def plan_of(seed: int, *, seconds: float = STORM_SECONDS) -> Plan:
 
 def _order(chance: Random, number: int, nodes: int, seconds: float) -> Order:
     dialect = chance.choice(DIALECTS)
-    size = 1 if dialect == "bare" else chance.choice((1, 2, 2, 3, 4, nodes, nodes + 1, 2 * nodes))
+    size = 1 if dialect == BARE else chance.choice((1, 2, 2, 3, 4, nodes, nodes + 1, 2 * nodes))
     return Order(
         name=f"{dialect}-{number}", dialect=dialect, size=size, gpus=chance.choice((1, 1, 2, 4)),
         priority=chance.choice(tuple(CLASSES)), queue=chance.choice(QUEUES), seconds=chance.uniform(3.0, 40.0),
@@ -89,7 +90,11 @@ def _order(chance: Random, number: int, nodes: int, seconds: float) -> Order:
 
 def _with_manners(chance: Random, order: Order) -> Order:
     gated = round(chance.uniform(0.5, 15.0), 1) if chance.random() < GATED else 0.0
-    return replace(order, restarts_whole=chance.random() < RESTARTING, one_by_one=chance.random() < SLOW, gated=gated)
+    return replace(
+        order, restarts_whole=chance.random() < RESTARTING, one_by_one=chance.random() < SLOW, gated=gated,
+        has_claims=chance.random() < CLAIMING and order.dialect != VOLCANO_JOB,
+        after_admission=chance.random() < AFTER_ADMISSION and order.dialect == VOLCANO,
+    )  # fmt: skip
 
 
 def _late_order(chance: Random, number: int, nodes: int, seconds: float) -> Order:

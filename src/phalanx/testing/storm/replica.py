@@ -1,13 +1,14 @@
 """One replica of `phalanx run`: its own application object, all controllers and the binder, unchanged, on a wire of its own."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import Context
 from dataclasses import dataclass
 from random import Random
 
 from phalanx.config.policies import policy_of_gates
 from phalanx.controllers.builtin import ControllerSettings, standard_controllers
+from phalanx.controllers.controller import Controller
 from phalanx.live.app import Live, Setup
 from phalanx.live.catalogue import connected
 from phalanx.live.clock import LoopClock
@@ -155,13 +156,18 @@ class Replica:
             past.is_doomed = past.process.is_dead
 
 
+def controllers_of(profile: Profile) -> Sequence[Controller]:
+    """Return the controllers of a replica."""
+    policy, own = profile.policy, frozenset({SCHEDULER})
+    settings = ControllerSettings(schedulers=own, scheduler=(policy, profile.catalogue), own_schedulers=own)
+    return standard_controllers(pair_for, settings, has_admission=policy.has_admission)
+
+
 def _setup(around: Surroundings, identity: str) -> Setup:
     policy = around.policy
     profile: Profile = connected(policy)
-    own = frozenset({SCHEDULER})
-    settings = ControllerSettings(schedulers=own, scheduler=(policy, profile.catalogue), own_schedulers=own)
     return Setup(
         profile=profile, gates=connected(policy_of_gates(policy)),
-        controllers=standard_controllers(pair_for, settings, has_admission=policy.has_admission),
-        schedulers=own, identity=identity, terms=Terms("phalanx", "default", identity, *around.lease),
+        controllers=controllers_of(profile), schedulers=frozenset({SCHEDULER}), identity=identity,
+        terms=Terms("phalanx", "default", identity, *around.lease),
     )  # fmt: skip

@@ -22,11 +22,21 @@ from phalanx.testing.storm.invariants import Rest, Violation
 from phalanx.testing.storm.judge import Judge
 from phalanx.testing.storm.loop import StormLoop
 from phalanx.testing.storm.nodes import Nodes
+from phalanx.testing.storm.orders import Order
 from phalanx.testing.storm.plan import CAPPED_GPUS, CLASSES, STORM_SECONDS, Plan
-from phalanx.testing.storm.replica import LEASE_SECONDS, RENEW_SECONDS, RETRY_SECONDS, SCHEDULER, Replica, Surroundings
+from phalanx.testing.storm.replica import (
+    LEASE_SECONDS,
+    RENEW_SECONDS,
+    RETRY_SECONDS,
+    SCHEDULER,
+    Replica,
+    Surroundings,
+    controllers_of,
+)
 from phalanx.testing.storm.server import Server
+from phalanx.testing.storm.volumes import Volumes
 from phalanx.testing.storm.wire import Window
-from phalanx.testing.storm.workloads import Order, Pods, Workload
+from phalanx.testing.storm.workloads import Pods, Workload, workload_of
 
 NEW_YEAR = 1_767_225_600.0
 STEP_SECONDS = 0.5
@@ -106,12 +116,13 @@ class Storm:
         self.server.store.listen(self.conduct.hear)
         self.nodes = Nodes(self.server.store, random.Random(f"nodes {self.plan.seed}"), loop.call_later)
         self.nodes.admits_all = self.plan.admits_all
+        self.volumes = Volumes(self.server.store, random.Random(f"volumes {self.plan.seed}"), loop.call_later)
         around = Surroundings(self.server, self._policy, lambda: NEW_YEAR + loop.time() - START, self._complain, self.lease)
         self.replicas = [Replica(around, f"r{number}", f"{self.plan.seed}") for number in range(self.plan.replicas)]
         for replica in self.replicas:
             replica.started = self._started
         self.pods = Pods(self.server.store)
-        self.workloads = [Workload(order, self.pods, lambda: loop.time() - START) for order in self.plan.orders]
+        self.workloads = [workload_of(order, self.pods, lambda: loop.time() - START) for order in self.plan.orders]
         self._by_name = {workload.order.name: workload for workload in self.workloads}
         self._objects()
 
@@ -166,7 +177,7 @@ class Storm:
 
     def submit(self, order: Order) -> None:
         """Let somebody come whom the plan does not know."""
-        workload = Workload(order, self.pods, self.judge.clock)
+        workload = workload_of(order, self.pods, self.judge.clock)
         self.workloads.append(workload)
         self._by_name[order.name] = workload
 
@@ -186,6 +197,7 @@ class Storm:
         self.judge.look_anew()
         self.conduct.look_anew()
         self.nodes.look_anew()
+        self.volumes.look_anew()
         self.pods.look_anew()
 
     async def _storm(self) -> None:
@@ -234,14 +246,16 @@ class Storm:
             self._tick()
             await asyncio.sleep(2 * STEP_SECONDS)
             if self.judge.clock() - self._last_write() >= SILENT_SECONDS and not self.nodes.refusing:
-                pause = shortest_wait(self._rest().decisions)
+                rest = self._rest()
+                pause = min(shortest_wait(rest.decisions), SILENT_SECONDS if rest.has_old_messages() else inf)
                 if pause == inf:
                     return
                 await asyncio.sleep(pause)
 
     def _rest(self) -> Rest:
         now = NEW_YEAR + asyncio.get_running_loop().time() - START
-        return Rest(self.server.store.everything(), connected(self._policy), now, frozenset({SCHEDULER}))
+        profile = connected(self._policy)
+        return Rest(self.server.store.everything(), profile, now, frozenset({SCHEDULER}), controllers_of(profile))
 
     def _last_write(self) -> float:
         """Return when a replica wrote something last, or when it became calm and the last one submitted what he wants to run."""

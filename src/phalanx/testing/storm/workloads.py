@@ -2,56 +2,35 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
 
-from phalanx.dialects.group_references import COSCHEDULING_GROUP, GROUP, KOORDINATOR_GANG
-from phalanx.dialects.koordinator import MIN_AVAILABLE
 from phalanx.errors import ClusterError
-from phalanx.model.kinds import POD, Document, Kind, kind_at
+from phalanx.model.kinds import POD, VOLUME_CLAIM, Document, Kind, kind_at
 from phalanx.model.moment import moment_of
 from phalanx.model.task_status import ENDED
 from phalanx.model.watch_event import DELETED, WatchEvent
 from phalanx.store.memory import MemoryStore
-from phalanx.testing.storm.replica import SCHEDULER
+from phalanx.testing.storm.orders import (
+    INDEX,
+    JOB,
+    KAI_GROUP,
+    NAMESPACE,
+    OBJECT_KINDS,
+    OF_ONE_SIZE,
+    OWNING,
+    VOLCANO_JOB,
+    Order,
+    claim_name,
+    claim_of,
+    object_of,
+    pod_of,
+    spec_of,
+)
 
-NAMESPACE = "default"
-VOLCANO, COSCHEDULING, JOB, BARE = "volcano", "coscheduling", "job", "bare"
-NATIVE, KOORDINATOR = "native", "koordinator"
-DIALECTS = (VOLCANO, VOLCANO, COSCHEDULING, COSCHEDULING, JOB, JOB, BARE, NATIVE, KOORDINATOR)
-"""Some are drawn more often than others."""
-OF_ONE_SIZE = (NATIVE, KOORDINATOR)
-"""Gangs whose minimum stays when their owner scales them: it cannot be changed, or pods say it."""
-VOLCANO_GROUP, COSCHEDULING_KIND = kind_at("scheduling.volcano.sh", "podgroups"), kind_at("scheduling.x-k8s.io", "podgroups")
-BATCH_JOB, NATIVE_GROUP = kind_at("batch", "jobs"), kind_at("scheduling.k8s.io", "podgroups")
-OBJECT_KINDS: dict[str, Kind] = {
-    VOLCANO: VOLCANO_GROUP, COSCHEDULING: COSCHEDULING_KIND, JOB: BATCH_JOB, NATIVE: NATIVE_GROUP,
-}  # fmt: skip
-GATE = "storm/hold"
-INDEX = "storm/index"
 AFTERWARDS_SECONDS = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What somebody wants to run."""
-
-    name: str
-    dialect: str
-    size: int
-    gpus: int
-    priority: str
-    queue: str
-    seconds: float
-    """How long it works once all of it runs."""
-    at: float
-    """When it is submitted."""
-    restarts_whole: bool = False
-    """Its owner makes all of its pods anew when it loses one, as many operators do."""
-    one_by_one: bool = False
-    """Its owner makes the next pod a while after the one before, as those do that make a leader first and then its workers."""
-    gated: float = 0.0
-    """For so many seconds somebody holds each of its pods back by a scheduling gate, as quota controllers do."""
+NOT_ADMITTED = ("", "Pending")
+COMMAND = kind_at("bus.volcano.sh", "commands")
+ABORT, RESUME = "AbortJob", "ResumeJob"
+ABORTED, AT_WORK = "Aborted", ("Pending", "Running", "Restarting")
 
 
 class Pods:
@@ -114,8 +93,16 @@ class Workload:
         """The kind of its object, if it has one."""
         return OBJECT_KINDS.get(self.order.dialect)
 
-    def _object(self) -> Document | None:
+    def object(self) -> Document | None:
+        """Return its object, if it is there."""
         return None if self.kind is None else self._store.find(self.kind, NAMESPACE, self.order.name)
+
+    def group(self) -> Document | None:
+        """Return the group of its pods: its object, or what the pod grouper made for that."""
+        found = self.object()
+        if found is None or self.order.dialect not in OWNING:
+            return found
+        return next(iter(self._store.owned(found["metadata"]["uid"], KAI_GROUP)), None)
 
     # --- what it does --------------------------------------------------------------------------------------------------
 
@@ -145,6 +132,9 @@ class Workload:
         for pod in self.pods():
             with suppress(ClusterError):
                 self._store.delete(POD, NAMESPACE, pod["metadata"]["name"])
+        for index in range(self.size) if self.order.has_claims else ():
+            with suppress(ClusterError):
+                self._store.delete(VOLUME_CLAIM, NAMESPACE, claim_name(self.order, index))
 
     def forget_pods(self) -> None:
         """Delete its pods; they are made anew under the same names, or others."""
@@ -164,27 +154,12 @@ class Workload:
         if self.order.dialect in OF_ONE_SIZE:
             return
         self.minimum = size
-        if self._object() is not None and self.kind is not None:
-            self._store.patch(self.kind, NAMESPACE, self.order.name, {"spec": self._spec()})
-
-    def _spec(self) -> dict[str, Any]:
-        if self.order.dialect == JOB:
-            return {"parallelism": self.size}
-        if self.order.dialect == NATIVE:
-            return {"schedulingPolicy": {"gang": {"minCount": self.minimum}}}
-        return {"minMember": self.minimum}
+        if self.object() is not None and self.kind is not None:
+            self._store.patch(self.kind, NAMESPACE, self.order.name, {"spec": spec_of(self.order, self.size, self.minimum)})
 
     def _ensure_object(self) -> None:
-        if self.kind is None or self._object() is not None:
-            return
-        meta = {"namespace": NAMESPACE, "name": self.order.name}
-        spec: dict[str, Any] = {**self._spec(), "priorityClassName": self.order.priority, "queue": self.order.queue}
-        if self.order.dialect in (COSCHEDULING, NATIVE):
-            spec = self._spec()
-        if self.order.dialect == JOB:
-            template = {"metadata": {"labels": {"app": self.order.name}}, "spec": {**self._pod_spec(), "restartPolicy": "Never"}}
-            spec = {**self._spec(), "completions": self.size, "template": template}
-        self._store.create({"apiVersion": self.kind.api_version, "kind": self.kind.kind, "metadata": meta, "spec": spec})
+        if self.kind is not None and self.object() is None:
+            self._store.create(object_of(self.order, self.size, self.minimum))
 
     def _ensure_pods(self) -> None:
         if self.restarts_whole and any(_leaves(pod) for pod in self.pods()):
@@ -201,30 +176,22 @@ class Workload:
         for index, pod in there.items():
             if index >= wanted and not pod["metadata"].get("deletionTimestamp"):
                 self._store.delete(POD, NAMESPACE, pod["metadata"]["name"])
-        for index in range(wanted):
+        for index in range(wanted) if self._may_make() else ():
             if index not in there or (self.order.dialect == JOB and there[index]["metadata"].get("deletionTimestamp")):
                 self._make(index)
                 if self.order.one_by_one:
                     return
 
+    def _may_make(self) -> bool:
+        """Tell whether pods may be made: some owners wait until their group is admitted."""
+        group = self.object() if self.order.after_admission else None
+        return group is None or (group.get("status") or {}).get("phase", "") not in NOT_ADMITTED
+
     def _make(self, index: int) -> None:
         self._number += 1
-        name = f"{self.order.name}-{index}-{self._number}" if self.order.dialect == JOB else f"{self.order.name}-{index}"
-        meta: dict[str, Any] = {
-            "namespace": NAMESPACE, "name": name, "labels": {"app": self.order.name}, "annotations": {INDEX: str(index)},
-        }  # fmt: skip
-        if self.order.dialect == VOLCANO:
-            meta["annotations"][GROUP] = self.order.name
-        if self.order.dialect == COSCHEDULING:
-            meta["labels"][COSCHEDULING_GROUP] = self.order.name
-        if self.order.dialect == KOORDINATOR:
-            meta["annotations"] |= {KOORDINATOR_GANG: self.order.name, MIN_AVAILABLE: str(self.minimum)}
-        found = self._object()
-        if self.order.dialect == JOB and found is not None:
-            reference = {"apiVersion": found["apiVersion"], "kind": "Job", "name": self.order.name, "uid": found["metadata"]["uid"]}
-            meta["ownerReferences"] = [{**reference, "controller": True}]
-        spec = {**self._pod_spec(), **({"schedulingGates": [{"name": GATE}]} if self.order.gated else {})}
-        self._store.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
+        if self.order.has_claims and self._store.find(VOLUME_CLAIM, NAMESPACE, claim_name(self.order, index)) is None:
+            self._store.create(claim_of(self.order, index))
+        self._store.create(pod_of(self.order, index, number=self._number, minimum=self.minimum, owner=self.object()))
 
     def _open_gates(self) -> None:
         """Let pods pass that were held back for long enough."""
@@ -233,15 +200,6 @@ class Workload:
             age = self._store.now - (moment_of(meta["creationTimestamp"]) or 0.0)
             if pod["spec"].get("schedulingGates") and age >= self.order.gated:
                 self._store.patch(POD, NAMESPACE, meta["name"], {"spec": {"schedulingGates": None}})
-
-    def _pod_spec(self) -> dict[str, Any]:
-        asks = {"cpu": "1", "nvidia.com/gpu": str(self.order.gpus)}
-        container = {"name": "main", "image": "train:1", "resources": {"requests": asks, "limits": asks}}
-        group = {"schedulingGroup": {"podGroupName": self.order.name}} if self.order.dialect == NATIVE else {}
-        return {
-            "schedulerName": SCHEDULER, "containers": [container], "priorityClassName": self.order.priority,
-            "terminationGracePeriodSeconds": 5, **group,
-        }  # fmt: skip
 
     def _work(self) -> None:
         """Finish once everybody has run for long enough."""
@@ -266,6 +224,35 @@ class Workload:
         for pod in self.pods():
             if pod["spec"].get("nodeName") and (pod.get("status") or {}).get("phase") not in ENDED and not _leaves(pod):
                 yield pod
+
+
+class ControlledWorkload(Workload):
+    """A Job of Volcano's: Phalanx's own controller makes its pods, and commands suspend it."""
+
+    def _ensure_pods(self) -> None:
+        found = self.object() or {}
+        phase = ((found.get("status") or {}).get("state") or {}).get("phase", "")
+        wanted = (ABORT if phase in AT_WORK else "") if self.is_suspended else (RESUME if phase == ABORTED else "")
+        is_said = any(item["target"]["name"] == self.order.name for item in self._store.items(COMMAND))
+        if wanted and not is_said:
+            self._number += 1
+            self._store.create(self._command(found, wanted))
+
+    def _command(self, job: Document, action: str) -> Document:
+        target = {"apiVersion": job["apiVersion"], "kind": job["kind"], "name": self.order.name, "uid": job["metadata"]["uid"]}
+        meta = {"namespace": NAMESPACE, "name": f"{self.order.name}-{self._number}"}
+        return {"apiVersion": COMMAND.api_version, "kind": COMMAND.kind, "metadata": meta, "action": action, "target": target}
+
+    def fail(self, index: int) -> None:
+        """Let one of its pods fail; the job begins anew then."""
+        running = [pod for pod in self.pods() if (pod.get("status") or {}).get("phase") == "Running"]
+        for pod in running[index : index + 1]:
+            self._store.patch(POD, NAMESPACE, pod["metadata"]["name"], {"status": {"phase": "Failed"}}, is_status=True)
+
+
+def workload_of(order: Order, pods: Pods, clock: Callable[[], float]) -> Workload:
+    """Return who looks after a gang."""
+    return (ControlledWorkload if order.dialect == VOLCANO_JOB else Workload)(order, pods, clock)
 
 
 def _leaves(pod: Document) -> bool:

@@ -1,0 +1,69 @@
+"""Planted bugs of controllers: pods that are not made, groups that are too small, binds that are forgotten."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import pytest
+
+from phalanx.controllers.binder.controller import Binder
+from phalanx.controllers.controller import NOTHING, Write
+from phalanx.controllers.grouper.grouping import Grouping, sized
+from phalanx.controllers.grouper.owners import OwnerChain
+from phalanx.controllers.volcano_job.controller import JobReconciliation
+from phalanx.model.gang import Gang
+from phalanx.model.storage import AttachRules
+from phalanx.model.task import Task, TaskKey
+from phalanx.scheduling.refusals import SharedCreates
+from phalanx.session.policy import Policy
+from phalanx.state import cluster
+from tests.storm.mutants import planted
+
+
+@planted("a job lacks its last pod", breaks=("left undone", "half-started", "not at rest", "could start"))
+def _last_pod_missing(patch: pytest.MonkeyPatch) -> None:
+    """The controller of Volcano Jobs makes all pods of a Job but one."""
+    made = JobReconciliation._new_pods
+
+    def new_pods(self: JobReconciliation) -> Iterator[Write]:
+        yield from list(made(self))[:-1]
+
+    patch.setattr(JobReconciliation, "_new_pods", new_pods)
+
+
+@planted("bind requests are forgotten", breaks=("left undone", "could start"))
+def _requests_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """The binder does nothing about the requests of sessions."""
+    patch.setattr(Binder, "reconcile", lambda self, view, key: NOTHING)
+
+
+@planted("owners' gangs start one by one", breaks=("left undone", "half-started"))
+def _owners_ignored(patch: pytest.MonkeyPatch) -> None:
+    """The grouper makes groups whose pods may start alone, whatever their owner says."""
+
+    def alone(chain: OwnerChain, grouping: Grouping) -> Grouping:
+        return replace(sized(chain, grouping), minimum=1, parts=(), part="")
+
+    patch.setattr("phalanx.controllers.grouper.controller.sized", alone)
+
+
+@planted("volumes without a driver wait", breaks=("could start",))
+def _unknown_drivers_refused(patch: pytest.MonkeyPatch) -> None:
+    """No node can attach volumes of a provisioner that is no CSI driver."""
+    patch.setattr(Policy, "attach_rules", property(lambda self: AttachRules(counts_unknown=True)))
+
+
+@planted("a refused group is created for each of its pods", breaks="no back-off", is_rare=True)
+def _creates_repeated(patch: pytest.MonkeyPatch) -> None:
+    """Whoever is asked about a pod tries to create its group, though that was refused to others a moment ago."""
+    patch.setattr(SharedCreates, "send", lambda self, document, now, send, done: send(done))
+
+
+@planted("D3: groups without pods are admitted by nobody", breaks=("untrue status", "left undone", "could start"))
+def _groups_without_pods_wait(patch: pytest.MonkeyPatch) -> None:
+    """Sessions do not look at groups without pods, whose owners wait for that before they make any."""
+    inactive = cluster.is_inactive
+
+    def without_pods(gang: Gang, members: Mapping[TaskKey, Task]) -> bool:
+        return not members or inactive(gang, members)
+
+    patch.setattr(cluster, "is_inactive", without_pods)

@@ -1,0 +1,83 @@
+"""What several want to create is tried once, and not again at once when it was refused."""
+
+from phalanx.errors import ClusterError, Forbidden
+from phalanx.model.kinds import Document
+from phalanx.scheduling.port import Done
+from phalanx.scheduling.refusals import SharedCreates
+
+GROUP: Document = {"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup", "metadata": {"namespace": "a", "name": "pg"}}
+NO = Forbidden("podgroups is forbidden")
+
+
+class Wanted:
+    """Somebody who wants objects, and a server whose answers come when asked for."""
+
+    def __init__(self) -> None:
+        self.creates, self.now = SharedCreates(), 10.0
+        self.sent: list[Done] = []
+        self.heard: list[ClusterError | None] = []
+
+    def want(self, document: Document = GROUP) -> None:
+        self.creates.send(document, lambda: self.now, self.sent.append, self.heard.append)
+
+    def answer(self, problem: ClusterError | None = None) -> None:
+        self.sent.pop(0)(problem)
+
+
+def test_an_object_that_many_want_at_once_is_created_by_one_request() -> None:
+    wanted = Wanted()
+    for _ in range(16):
+        wanted.want({**GROUP})
+    assert len(wanted.sent) == 1
+    wanted.answer()
+    assert wanted.heard == [None] * 16
+
+
+def test_whoever_wants_what_was_refused_a_moment_ago_hears_why() -> None:
+    wanted = Wanted()
+    wanted.want()
+    wanted.answer(NO)
+    wanted.now = 10.5
+    wanted.want()
+    assert wanted.heard == [NO, NO]
+    assert not wanted.sent
+
+
+def test_the_pause_doubles_with_each_try() -> None:
+    wanted = Wanted()
+    for moment in (10.0, 11.0, 13.0):
+        wanted.now = moment
+        wanted.want()
+        wanted.answer(NO)
+    wanted.now = 16.9
+    wanted.want()
+    assert not wanted.sent
+    wanted.now = 17.0
+    wanted.want()
+    assert wanted.sent
+
+
+def test_an_object_that_was_created_begins_anew() -> None:
+    wanted = Wanted()
+    for moment, problem in ((10.0, NO), (11.0, None), (12.0, NO)):
+        wanted.now = moment
+        wanted.want()
+        wanted.answer(problem)
+    wanted.now = 13.0
+    wanted.want()
+    assert wanted.sent
+
+
+def test_objects_without_a_name_are_many() -> None:
+    wanted = Wanted()
+    for _ in range(2):
+        wanted.want({**GROUP, "metadata": {"generateName": "pg-"}})
+    assert len(wanted.sent) == 2
+
+
+def test_what_was_refused_is_not_remembered_for_ever() -> None:
+    wanted = Wanted()
+    for number in range(5000):
+        wanted.want({**GROUP, "metadata": {"namespace": "a", "name": str(number)}})
+        wanted.answer(NO)
+    assert len(wanted.creates) <= 1000
