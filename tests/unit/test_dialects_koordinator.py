@@ -13,6 +13,7 @@ from phalanx.model.gang import Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document
 from phalanx.model.task import GangKey
 from phalanx.sim.world import World
+from phalanx.state.staleness import lacks
 from phalanx.testing import build
 from phalanx.testing.build import Cluster
 from tests.support import coscheduling_gangs as sigs
@@ -319,6 +320,24 @@ def test_surprise_3_one_bound_member_does_not_satisfy_a_gang_that_was_never_whol
     assert there.run_cycle().binds == []
     group["status"] = {"phase": "Running"}
     assert len(there.submit(group).run_cycle().binds) == 1
+
+
+@pytest.mark.parametrize(("made", "is_short"), [("2026-01-01T00:00:01Z", True), ("2026-01-01T00:00:09Z", False)])
+def test_surprise_3_who_waits_since_before_the_first_bind_shows_that_a_gang_of_pods_was_never_whole(
+    made: str, is_short: bool
+) -> None:
+    """A leader died while it bound them; whoever was created later replaces a member that was lost."""
+    bound = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:00:05Z"}
+    there = cluster(nodes=1)
+    for number in range(3):
+        pod = build.pod(f"train-{number}", on="node-0" if number else "", cpu=1)
+        pod["metadata"]["annotations"] = {f"{PREFIX}name": "train", f"{PREFIX}min-available": "3"}
+        pod["metadata"]["creationTimestamp"] = "2026-01-01T00:00:01Z" if number else made
+        if number:
+            pod["status"]["conditions"] = [bound]
+        there.submit(pod)
+    (gang,) = there.run_cycle().decisions.outcomes
+    assert bool(lacks(gang.state)) is is_short
 
 
 def test_surprise_5_a_pod_with_the_label_waits_for_its_group() -> None:

@@ -57,3 +57,22 @@ def test_a_group_that_somebody_else_made_stays_without_pods() -> None:
     group["metadata"] = {**group["metadata"], "ownerReferences": [owner_reference(top)]}
     member = pod(by=top, labels=MASTER, annotations={"pod-group-name": "train"})
     assert all_keys(workloads.store(top, group), GrouperSettings(), POD, member) == []
+
+
+def test_a_group_whose_pod_was_gone_before_it_was_linked_goes_after_a_while() -> None:
+    top, now = torch(), [1_767_225_600.0]
+    store = MemoryStore(lambda: now[0])
+    for document in (top, pod("train-0", by=top, labels=MASTER)):
+        store.load(document)
+    group = workloads.asked(store, "train-0", GrouperSettings()).writes[0]
+    assert isinstance(group, Create)
+    store.create(group.document)
+    (made,) = store.items(GROUP_BY_DIALECT["kai"])
+    grouper = PodGrouper(GrouperSettings())
+    (key,) = grouper.concerns(store, GROUP_BY_DIALECT["kai"], made)
+    assert grouper.reconcile(store, key).again == now[0] + 30.0
+    now[0] += 30.0
+    assert [type(write) for write in grouper.reconcile(store, key).writes] == [Delete]
+    workloads.carry_out(store, workloads.asked(store, "train-0", GrouperSettings()).writes)
+    assert list(grouper.concerns(store, GROUP_BY_DIALECT["kai"], made)) == []
+    assert not grouper.reconcile(store, key).writes

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from phalanx.dialects.cluster import ObjectCluster
+from phalanx.dialects.group_references import KOORDINATOR_GANG
+from phalanx.dialects.koordinator import MIN_AVAILABLE
 from phalanx.errors import Forbidden
 from phalanx.live.api_port import ApiPort
 from phalanx.live.clock import LoopClock
@@ -85,6 +87,15 @@ def test_a_refused_member_without_requests_takes_its_gang_back_unless_it_counts_
     gang = [build.pod_group("train", min_member=2), build.pod("train-0", group="train"), build.pod("train-1", group="train", cpu=1)]
     scene = played(lambda server: server.refusals.append(Forbidden("not today")), gang, counts_unplaced=counts_unplaced)
     assert scene.statuses() == {"train-0": Status.PENDING, "train-1": other}
+
+
+def test_a_gang_that_pods_alone_make_is_taken_back_too() -> None:
+    """By Koordinator's rule it needs nobody any more once it was whole, and what has just landed does not make it so."""
+    gang = [build.pod(name, cpu=1) for name in ("train-0", "train-1")]
+    for pod in gang:
+        pod["metadata"]["annotations"] = {KOORDINATOR_GANG: "train", MIN_AVAILABLE: "2"}
+    scene = played(lambda server: server.refusals.append(Forbidden("not today")), gang)
+    assert scene.statuses() == {"train-0": Status.PENDING, "train-1": Status.RELEASING}
 
 
 def test_a_pod_that_has_another_node_already_is_no_reason_to_take_its_gang_back() -> None:

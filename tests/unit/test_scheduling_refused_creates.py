@@ -39,7 +39,8 @@ def test_whoever_wants_what_was_refused_a_moment_ago_hears_why() -> None:
     wanted.answer(NO)
     wanted.now = 10.5
     wanted.want()
-    assert wanted.heard == [NO, NO]
+    assert [str(problem) for problem in wanted.heard] == [str(NO)] * 2
+    assert [problem.retry_after for problem in wanted.heard if problem is not None] == [1.0, 0.5]
     assert not wanted.sent
 
 

@@ -116,28 +116,3 @@ def test_pods_that_said_their_gang_is_quarantined_are_forgotten_when_they_are_go
     scene.writer._said = {f"default/gone-{number}": (str(number), TAKES_PART) for number in range(2 * MOST_GONE)}
     scene.writes()
     assert scene.writer._said == {}
-
-
-def test_a_nomination_that_the_server_refused_is_written_again_after_a_pause_that_doubles() -> None:
-    scene, moments = Scene(), list[int]()
-    pod = build.pod("train-0", group="train", cpu=1)
-    scene.put({**pod, "status": {"phase": "Pending", "nominatedNodeName": "gone"}})
-    for second in range(20):
-        scene.now = NOW + second
-        snapshot = scene.cluster.snapshot(scene.now)
-        for write in scene.writer.writes(snapshot, run_cycle(snapshot, POLICY, CATALOGUE)):
-            if isinstance(write, Patch) and "nominatedNodeName" in str(write):
-                moments.append(second)
-                assert scene.writer.answered(write, ClusterError("pods/status is forbidden"))
-    assert moments == [0, 1, 3, 7, 15]
-
-
-def test_places_that_are_free_already_are_nominated_too_while_the_rest_of_the_gang_waits_for_others_to_leave() -> None:
-    scene = Scene()
-    leaves = build.pod("leaves", on="n1", cpu=1)
-    leaves["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    scene.put(build.node("n1", cpu=1), leaves)
-    snapshot = scene.cluster.snapshot(NOW)
-    found = scene.writer.writes(snapshot, run_cycle(snapshot, POLICY, CATALOGUE))
-    nominated = {write.name: write.patch["status"] for write in found if isinstance(write, Patch) and "nominated" in str(write)}
-    assert nominated == {"train-0": {"nominatedNodeName": "n0"}, "train-1": {"nominatedNodeName": "n1"}}

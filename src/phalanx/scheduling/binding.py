@@ -26,6 +26,7 @@ from phalanx.controllers.objects import group_of
 from phalanx.dialects.bind_requests import FAILED_BINDS, failed_binds_document
 from phalanx.errors import ClusterError, Missing, Unreachable
 from phalanx.model.bind_request import remember
+from phalanx.model.gang import Quorum
 from phalanx.model.kinds import POD, split_key
 from phalanx.model.task import FailedBind, GangKey, Task, TaskKey
 from phalanx.model.task_status import HOLDING, Status
@@ -34,7 +35,8 @@ from phalanx.scheduling.cache import SchedulerCache
 from phalanx.scheduling.port import ClusterPort, Effort
 from phalanx.session.decision import Decisions
 from phalanx.state.gang_state import GangState
-from phalanx.state.staleness import lacks, was_never_whole
+from phalanx.state.quorum import was_never_whole
+from phalanx.state.staleness import lacks
 
 BINDING_ERROR = "BindingError"
 FORGOTTEN_SECONDS = 1800.0
@@ -147,7 +149,7 @@ class Binding:
         """Return the members that binds of somebody else brought to a node, where the gang was never whole and nobody works."""
         own = {task.key for task, _ in current.landed}
         others = [state.task for state in gang.tasks if state.status in HOLDING and state.task.key not in own]
-        is_new = was_never_whole(gang)
+        is_new = was_never_whole(gang.gang, [state.task for state in gang.tasks])
         return [(task, task.node) for task in others if is_new or task.key in current.overtaken]
 
     def _take_back(self, task: Task, node: str, text: str) -> None:
@@ -170,7 +172,10 @@ class Binding:
         gang = state.gang(current.gang) if current.gang is not None else None
         if gang is None:
             return None
-        members = (self._as_answered(current, task) for task in state.members(gang.key).values())
+        members = [self._as_answered(current, task) for task in state.members(gang.key).values()]
+        own = {task.key for task, _ in current.landed} | current.refused.keys()
+        if gang.quorum is Quorum.ONCE and not any(task.status in HOLDING for task in members if task.key not in own):
+            gang = replace(gang, quorum=Quorum.PRESENT)  # what this round brought is no proof that it was whole before
         return GangState(gang, ((task, -1) for task in members), counts_unplaced=current.counts_unplaced)
 
     def _as_answered(self, current: Round, task: Task) -> Task:

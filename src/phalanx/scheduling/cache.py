@@ -3,7 +3,7 @@
 A session must not give a node away twice, nor wait for an echo after each bind. So a pod that was sent to a node is *assumed* to be
 there, in every snapshot from then on, until the watch reports what became of it. If the bind is refused the pod is *forgotten*: it
 stands where the API server last had it. An assumption that the cluster has overtaken (the pod was deleted, bound elsewhere, ended)
-falls by itself. Bind requests, and annotations, on their way to the server are assumed in the same way.
+falls by itself. Nominations, bind requests and annotations on their way to the server are assumed in the same way.
 """
 
 from collections.abc import Callable, Mapping
@@ -39,21 +39,28 @@ class Urgency(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class AssumedPod:
-    """Where a pod is, or that it goes, if what was sent comes through."""
+    """Where a pod is, or that it goes, if what was sent comes through; of a pending one, the node that is nominated for it."""
 
     uid: str
     status: Status
     node: str
 
+    @property
+    def is_nominated(self) -> bool:
+        """Tell whether it is a nomination alone that was sent."""
+        return self.status is Status.PENDING
+
     def fits(self, task: Task) -> bool:
         """Tell whether the cluster has not reported yet what became of the pod."""
         if task.uid != self.uid or task.status in COMPLETED:
             return False
+        if self.is_nominated:
+            return task.status is Status.PENDING and task.nominated_node != self.node
         return task.status is Status.PENDING if self.status is Status.BINDING else task.status is not Status.RELEASING
 
     def applied(self, task: Task) -> Task:
         """Return the pod as it will be."""
-        return replace(task, status=self.status, node=self.node)
+        return replace(task, nominated_node=self.node) if self.is_nominated else replace(task, status=self.status, node=self.node)
 
 
 class QuarantinedObject(NamedTuple):
@@ -151,7 +158,9 @@ class SchedulerCache:
             self._cluster.state.put_task(landed)
             return Urgency.NEVER
         self._enter(event)
-        if assumed is None:
+        if event.type == DELETED:
+            self._assumed.pop(key, None)
+        if assumed is None or assumed.is_nominated:
             return _pod_urgency(event)
         task = self._cluster.state.task(key)
         if task is not None and key in self._assumed:
@@ -272,6 +281,12 @@ class SchedulerCache:
             del self._assumed[key]
             if document is not None:
                 self._cluster.put(document)
+
+    def forget_nomination(self, key: TaskKey, uid: str, document: Document | None) -> None:
+        """Let sessions see a pod with the nomination that its object shows: the request is answered."""
+        assumed = self._assumed.get(key)
+        if assumed is not None and assumed.is_nominated:
+            self.forget_pod(key, uid, document)
 
     def forget_all(self, find: Callable[[TaskKey], Document | None]) -> None:
         """Forget every assumption: let sessions see everything as it is."""

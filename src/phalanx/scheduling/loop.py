@@ -29,6 +29,7 @@ from phalanx.scheduling.cache import SchedulerCache, Urgency
 from phalanx.scheduling.eviction import Evictor
 from phalanx.scheduling.failures import Failures
 from phalanx.scheduling.kept_nodes import KeptNodes
+from phalanx.scheduling.nominator import Nominator
 from phalanx.scheduling.pod_conditions import PodConditions
 from phalanx.scheduling.port import ClusterPort, Effort, Report, Timer
 from phalanx.scheduling.session_listeners import SessionListeners
@@ -105,6 +106,7 @@ class SessionLoop(SessionListeners):
         """Gangs and pods that could be bound, were it not for those who are still to go for them."""
         self._requester = BindRequester(port, cache, wake=self._wake_later, report=report)
         self._statuses = StatusWriter(port.view, self._failed_in_part)
+        self._nominator = Nominator(port, cache)
         self._conditions: dict[str, PodConditions] = {}
         """By shard: each remembers the pods of its own last session, and forgets all others."""
         self._timer: Timer | None = None
@@ -143,6 +145,7 @@ class SessionLoop(SessionListeners):
     def doubt_writes(self) -> None:
         """Go by what objects say of statuses and conditions: what was written may be undone, and nobody reports that."""
         self._statuses.forget()
+        self._nominator.forget()
         self._conditions.clear()
         self._write_again()
 
@@ -348,6 +351,8 @@ class SessionLoop(SessionListeners):
         self.binding.start(decisions, prepared)
         for status in self._statuses.writes(snapshot, decisions):
             self._port.send(status, partial(self._status_answered, status), effort=Effort.JOINED)
+        self._nominator.write(snapshot, decisions)
+        self._plan_write(self._nominator.due, snapshot.now)
         self._stamp(decisions)
         if use is not BinderUse.NOBODY:
             self._requester.start(request_writes(snapshot, decisions, prepared))
@@ -362,7 +367,7 @@ class SessionLoop(SessionListeners):
         if self._statuses.has_admitted:  # the next session builds on it
             self.wake(Urgency.SOON)
         self._plan_write(self._statuses.due, snapshot.now)
-        if self._statuses.has_refused:
+        if self._statuses.has_refused or self._nominator.due is not None:
             self._ask_all()
 
     def _stamp(self, decisions: Decisions) -> None:

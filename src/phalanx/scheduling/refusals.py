@@ -6,6 +6,7 @@ happen every second.
 """
 
 from collections.abc import Callable, Container
+from copy import copy
 
 from phalanx.errors import ClusterError
 from phalanx.model.kinds import Document, kind_of, object_key
@@ -77,7 +78,7 @@ class SharedCreates:
         """Create an object, or hear what became of it; `send` sends the request."""
         key = _object_of(document)
         if key and self._refusals.until(key, now()) > now():
-            done(self._problems[key])
+            done(self._resting(key, now()))
         elif key in self._waiting:
             self._waiting[key].append(done)
         elif key:
@@ -93,7 +94,13 @@ class SharedCreates:
         else:
             self._note(key, problem, now)
         for done in self._waiting.pop(key, ()):
-            done(problem)
+            done(None if problem is None else self._resting(key, now))
+
+    def _resting(self, key: str, now: float) -> ClusterError:
+        """Return why an object was not created, and for how long nobody is to try it."""
+        problem = copy(self._problems[key])
+        problem.retry_after = self._refusals.until(key, now) - now
+        return problem
 
     def _note(self, key: str, problem: ClusterError, now: float) -> None:
         if len(self._problems) >= MOST_REFUSED:

@@ -1,4 +1,4 @@
-"""What a session leaves on objects: phase and conditions of groups, nominated nodes of pods; written when they change."""
+"""What a session leaves on objects: phase and conditions of groups, and what pods of gangs without one say; written on change."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -102,10 +102,7 @@ class StatusWriter:
         self._drop_gone(snapshot)
         for outcome in decisions.outcomes:
             try:
-                found = [
-                    *self._group(snapshot, outcome),
-                    *self._nominations(snapshot, outcome),
-                ]
+                found = [*self._group(snapshot, outcome)]
             except Exception as problem:  # the other gangs get theirs
                 self._failed(problem)
             else:
@@ -226,15 +223,6 @@ class StatusWriter:
                 yield from _recorded(self._view.find(item.kind, *place), found)
             if overdue is not None and not (says_overdue(gang, {}) or any(one.type == OVERDUE for one in known)):
                 yield from _recorded(self._view.find(item.kind, *place), overdue)
-
-    def _nominations(self, snapshot: Snapshot, outcome: Outcome) -> Iterator[Patch]:
-        for state in outcome.state.tasks:
-            task = state.task
-            # A place that is free already is kept too, or others take it while the rest of the gang waits for those who leave.
-            node = snapshot.nodes.names[state.node] if state.status in (Status.PIPELINED, Status.ALLOCATED) else ""
-            is_news = task.status is Status.PENDING and state.status is not Status.BINDING and node != task.nominated_node
-            if is_news and self._pod_refusals.is_due(task.key, outcome.now):
-                yield Patch(POD, *split_key(task.key), {"status": {"nominatedNodeName": node or None}}, is_status=True)
 
     def _on_pods(self, outcome: Outcome, found: Condition | None) -> Iterator[Patch | RecordEvent]:
         """Let the pods that make a gang say that it is quarantined, or not any more."""

@@ -5,14 +5,14 @@ whoever owns it may change that at any time; without the annotation a gang that 
 is on the pods and not on the group, because the Binding itself carries it: it costs no request, and cannot be lost between two.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import msgspec
 
 from phalanx.model.gang import Counts, Gang, Quorum, SubGroup
 from phalanx.model.task import Task
-from phalanx.model.task_status import READY, Status
+from phalanx.model.task_status import HOLDING, READY, Status
 
 WAS_WHOLE = ("Running", "Completed")
 MINIMA = "phalanx.dev/minima"
@@ -26,13 +26,30 @@ def as_members_say(gang: Gang, members: Iterable[tuple[Task, int]]) -> Gang:
 
     Only a gang of `Quorum.ONCE` changes: once it was whole it needs nobody, as long as one of those that were is left.
     """
-    has_started = gang.quorum is Quorum.ONCE and _was_whole(gang) and any(task.status in READY for task, _ in members)
+    if gang.quorum is not Quorum.ONCE:
+        return gang
+    tasks = [task for task, _ in members]
+    has_started = any(task.status in READY for task in tasks) and _was_whole(gang, tasks)
     return replace(gang, min_member=0, role_minima={}) if has_started else gang
 
 
-def _was_whole(gang: Gang) -> bool:
-    """Tell whether the gang has started before; where no object keeps that, a member with a place is proof enough."""
-    return gang.phase in WAS_WHOLE or not gang.has_object
+def _was_whole(gang: Gang, tasks: Sequence[Task]) -> bool:
+    """Tell whether the gang has started before; where no object keeps that, a member with a place is proof unless others lack one.
+
+    A leader that died while it bound the gang, or a bind that was refused, leaves members with a place in a gang that never was.
+    """
+    return gang.phase in WAS_WHOLE or (not gang.has_object and not was_never_whole(gang, tasks))
+
+
+def was_never_whole(gang: Gang, tasks: Sequence[Task]) -> bool:
+    """Tell whether a gang cannot have been whole since its members that hold a place were bound; when in doubt it was.
+
+    Where every member is needed, one that was lost has been made anew: if all were there before the first was bound, none was.
+    """
+    bound = [task.scheduled for task in tasks if task.status in HOLDING and task.status is not Status.BINDING]
+    if not bound or not all(bound) or len(tasks) != gang.min_member:
+        return False
+    return any(task.status is Status.PENDING for task in tasks) and all(task.created <= min(bound) for task in tasks)
 
 
 def counts_by_role(tasks: Iterable[Task], roles: Mapping[str, object]) -> dict[str, Counts]:

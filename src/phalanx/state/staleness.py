@@ -130,17 +130,6 @@ def has_started(gang: GangState) -> bool:
     return gang.tally.total(HOLDING) > 0 and any(task.status in HOLDING and task.task.status in HOLDING for task in gang.tasks)
 
 
-def was_never_whole(gang: GangState) -> bool:
-    """Tell whether a gang cannot have been whole since its members that hold a place were bound; when in doubt it was.
-
-    Where every member is needed, one that was lost has been made anew: if all were there before the first was bound, none was.
-    """
-    bound = [task.task.scheduled for task in gang.tasks if task.task.status in HOLDING and task.task.status is not Status.BINDING]
-    if not bound or not all(bound) or len(gang.tasks) != gang.gang.min_member:
-        return False
-    return all(task.task.created <= min(bound) for task in gang.tasks)
-
-
 def lacks(gang: GangState) -> list[Lack]:
     """Return the parts of a gang that has started that are short; nothing for any other gang."""
     return list(_lacks(gang)) if has_started(gang) else []

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from phalanx.controllers.controller import NOTHING, Key, RecordEvent, Result, View, Write
 from phalanx.controllers.gang_pods import members
-from phalanx.controllers.grouper.empty_groups import GroupKey, groups_of_gone, unused_groups, without_empty
+from phalanx.controllers.grouper.empty_groups import GroupKey, groups_of_gone, perhaps_unused, unused_groups, without_empty
 from phalanx.controllers.grouper.group_spec import KindDefaults, WantedGroup, group_of, read_defaults
 from phalanx.controllers.grouper.group_writers import GROUP_DIALECTS, group_writes, link_writes
 from phalanx.controllers.grouper.grouping import Grouping, sized
@@ -55,10 +55,10 @@ class PodGrouper:
         return [*of_each, *unused_groups(view, document, self._dialect.kind)]
 
     def _left_by(self, view: View, group: Document) -> list[Key]:
-        """Return the pods of a group that is gone."""
+        """Return the pods of a group that is gone; or a group that may be empty."""
         key = key_of(group)
         if view.find(self._dialect.kind, key.namespace, key.name) is not None:
-            return []
+            return [*perhaps_unused(view, group)]
         return [key_of(pod) for pod in members(view, key, (self._settings.dialect,)) if self._is_for_us(pod)]
 
     def reconcile(self, view: View, key: Key) -> Result:

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from phalanx.controllers.binder.pending import MOST_ATTEMPTS
 from phalanx.dialects.bind_requests import FAILED_BINDS
 from phalanx.errors import ClusterError, Forbidden
 from phalanx.live.app import Live
@@ -208,7 +209,7 @@ class Conduct(Witness):
         if not rounds or now - rounds[-1] > ROUND_SECONDS:
             rounds[:] = [*(moment for moment in rounds if now - moment < ROUNDS_SECONDS and moment > since), now]
             self._rounds.append((now, who, app))
-        if len(rounds) > MOST_ROUNDS:
+        if len(rounds) > MOST_ROUNDS * (MOST_ATTEMPTS if self._is_requested(name) else 1):
             self._judge.accuse("no back-off", f"{app} was refused more than {MOST_ROUNDS} times in {ROUNDS_SECONDS:g} s")
 
     def evicted(self, pod: Document) -> None:
