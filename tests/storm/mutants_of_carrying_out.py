@@ -19,6 +19,7 @@ from phalanx.model.task_status import Status
 from phalanx.model.watch_event import WatchEvent
 from phalanx.plugins.bindbackoff import BindBackoffPlugin
 from phalanx.scheduling import binding, pod_conditions, status_writer
+from phalanx.scheduling.bind_requests import BindRequester
 from phalanx.scheduling.binding import Binding, Round
 from phalanx.scheduling.cache import AssumedPod, SchedulerCache, Urgency
 from phalanx.scheduling.eviction import Evictor
@@ -26,6 +27,7 @@ from phalanx.scheduling.loop import SessionLoop
 from phalanx.scheduling.pod_conditions import PodConditions
 from phalanx.scheduling.status_writer import StatusWriter
 from phalanx.session.decision import Eviction, Outcome
+from phalanx.state.gang_state import GangState
 from phalanx.state.verdict import YES
 from tests.storm.mutants import planted
 
@@ -256,3 +258,43 @@ def _made_anew_said_already(patch: pytest.MonkeyPatch) -> None:
         yield from on_pods(self, outcome, found)
 
     patch.setattr(StatusWriter, "_on_pods", by_name)
+
+
+@planted("rounds that fail are asked for again, pod by pod", breaks=("half-started", "not at rest"), is_rare=True)
+def _failing_rounds_asked_again(patch: pytest.MonkeyPatch) -> None:
+    """While the binder rolls a gang back, sessions ask for those of its pods that were rolled back already."""
+    patch.setattr("phalanx.state.cluster.failing_rounds", lambda lost, tasks, gangs, members: {})
+
+
+@planted("what has just landed proves a gang whole", breaks="half-started", is_rare=True)
+def _landed_is_proof(patch: pytest.MonkeyPatch) -> None:
+    """A gang that pods alone make needs nobody any more as soon as one of them is bound."""
+    after = Binding._gang_after
+
+    def gang_after(self: Binding, current: Round) -> GangState | None:
+        own, current.landed = current.landed, []
+        found = after(self, current)
+        current.landed = own
+        return found
+
+    patch.setattr(Binding, "_gang_after", gang_after)
+    patch.setattr("phalanx.state.quorum.was_never_whole", lambda gang, tasks: False)
+
+
+@planted("nominations are seen once the server has answered", breaks="evicted in vain", is_rare=True)
+def _nominations_unseen(patch: pytest.MonkeyPatch) -> None:
+    """A session that is held before the answer gives the room away that was made for others."""
+    assume = SchedulerCache.assume
+
+    def assumed(self: SchedulerCache, task: Task, status: Status, node: str) -> None:
+        if status is not Status.PENDING:
+            assume(self, task, status, node)
+
+    patch.setattr(SchedulerCache, "assume", assumed)
+
+
+@planted("bind requests that were refused are sent again in each session", breaks="no back-off", is_rare=True)
+def _requests_repeated(patch: pytest.MonkeyPatch) -> None:
+    """Whoever may not create bind requests tries to in every session."""
+    note = BindRequester._note
+    patch.setattr(BindRequester, "_note", lambda self, gang, problem, now: note(self, gang, None, now))

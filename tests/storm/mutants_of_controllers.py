@@ -67,3 +67,9 @@ def _groups_without_pods_wait(patch: pytest.MonkeyPatch) -> None:
         return not members or inactive(gang, members)
 
     patch.setattr(cluster, "is_inactive", without_pods)
+
+
+@planted("groups whose pod went before it was linked stay", breaks="left undone", is_rare=True)
+def _empty_groups_stay(patch: pytest.MonkeyPatch) -> None:
+    """Nobody looks again at a group that was made for a pod that is gone."""
+    patch.setattr("phalanx.controllers.grouper.controller.perhaps_unused", lambda view, group: iter(()))

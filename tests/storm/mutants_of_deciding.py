@@ -1,14 +1,15 @@
 """Planted bugs of sessions: minima, limits, fences of nodes, victims, and healing."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 
-from phalanx.actions import heal
+from phalanx.actions import gang_eviction, heal
 from phalanx.actions.gang_places import Places
 from phalanx.actions.heal import HealAction
+from phalanx.actions.needed_tasks import tasks_needed
 from phalanx.actions.victim_search import VictimSearch
 from phalanx.model.resources import ResourceSpace
 from phalanx.model.shape import Shape
@@ -19,6 +20,8 @@ from phalanx.plugins import predicates
 from phalanx.plugins.capacity import plugin as capacity
 from phalanx.plugins.gang import GangPlugin
 from phalanx.scheduling import sessions
+from phalanx.session.session import Session
+from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.node_books import NodeBooks
 from phalanx.state.node_table import NodeTable
 from phalanx.state.staleness import lacks
@@ -100,3 +103,17 @@ def _heal_kills(patch: pytest.MonkeyPatch) -> None:
 def _evictions_without_the_rest(patch: pytest.MonkeyPatch) -> None:
     """Gangs that are left out of sessions are left out of those too that evict somebody."""
     patch.setattr(sessions, "is_for_all", lambda parts: False)
+
+
+@planted("room is searched for members whose part cannot be whole", breaks="failed", is_rare=True)
+def _hopeless_members_searched(patch: pytest.MonkeyPatch) -> None:
+    """Where no member can make its sub-group whole, room is made for none of them, which fails."""
+
+    def choices(session: Session, gang: GangState, waiting: list[TaskState]) -> Iterator[list[TaskState]]:
+        first = tasks_needed(gang, waiting)
+        if first:
+            yield first
+        if len(first) < len(waiting):
+            yield from gang_eviction._other_member_choices(session, gang, waiting, len(first))
+
+    patch.setattr(gang_eviction, "member_choices", choices)

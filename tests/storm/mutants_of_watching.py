@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from phalanx.errors import ClusterError, Gone
+from phalanx.live import watching
 from phalanx.live.app import Live
 from phalanx.live.watching import Watching
 from phalanx.model.kinds import Kind
@@ -154,3 +155,9 @@ def _status_taken_for_granted(patch: pytest.MonkeyPatch) -> None:
         self._client.served = {own: replace(kind, has_status=own.has_status) for own, kind in self._client.served.items()}
 
     patch.setattr(Watching, "_adjust", granted)
+
+
+@planted("objects of a kind that is missed are gone at once", breaks="over-commitment", is_rare=True)
+def _missed_kinds_given_up(patch: pytest.MonkeyPatch) -> None:
+    """The room of bind requests is given away while a server does not know their kind for a moment."""
+    patch.setattr(watching, "MISSED_SECONDS", 0.0)

@@ -25,6 +25,9 @@ SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 30.0
 START_PATIENCE_SECONDS = 10.0
 """For so long the start waits for groups that do not answer; measurements are not waited for at all."""
 AFTER_FAULT_SECONDS = 1.0
+MISSED_SECONDS = 60.0
+"""For so long objects are believed in whose kind is not served: a server that starts may not know all kinds yet, and who deletes a
+definition deletes the objects first. Bind requests that are thought gone give room away that is taken again when they come back."""
 CATCH_UP_SECONDS, CATCH_UP_STEP_SECONDS = 10.0, 0.02
 DOUBT_SECONDS = 5.0
 """After so long a watch has told of what a refusal told before; if not, everything is listed."""
@@ -75,6 +78,8 @@ class Watching:
         self._bell, self._pause = asyncio.Event(), LONGEST_PAUSE_SECONDS
         self._silent: dict[str, str] = {}
         """Groups that do not say what they serve, and why."""
+        self._missed: dict[Kind, float] = {}
+        """Kinds with objects that are not served any more, and since when."""
         self._lost: dict[Kind, float] = {}
         """Kinds whose watches were cut since everything was listed, and when that was last."""
         self._relist_at = -BETWEEN_LISTS_SECONDS
@@ -125,8 +130,10 @@ class Watching:
 
     def _adjust(self, found: Discovery, tasks: asyncio.TaskGroup) -> None:
         """Begin to follow what is served, and forget what is not any more; of whom nobody can tell, that stays as it was."""
-        kept = {kind: self._client.served.get(kind, kind) for kind in found.unanswered if kind in self.reflectors}
-        named = {self._by_resource[kind.resource]: kind for kind in found.kinds} | kept
+        served = {self._by_resource[kind.resource]: kind for kind in found.kinds}
+        self._note_missed({*served, *found.unanswered})
+        kept = [*(kind for kind in found.unanswered if kind in self.reflectors), *self._missed]
+        named = served | {kind: self._client.served.get(kind, kind) for kind in kept}
         self._note_statuses(named)
         self._client.served = {own: kind for own, kind in named.items() if own != kind}
         self._mirror.unserved = frozenset(self._by_resource.values()) - named.keys()
@@ -137,6 +144,14 @@ class Watching:
             reflector = self.reflectors[kind] = self._reflector(kind)
             reflector.listeners = self._listeners(kind)
             self._tasks[kind] = tasks.create_task(reflector.run())
+
+    def _note_missed(self, there: Collection[Kind]) -> None:
+        """Note kinds with objects that are not served now, and give up those that were missed for long."""
+        now = asyncio.get_running_loop().time()
+        missed = {kind: self._missed.get(kind, now) for kind in self.reflectors if kind not in there and self._mirror.within(kind)}
+        if missed.keys() - self._missed.keys():
+            self._pause = SHORTEST_PAUSE_SECONDS
+        self._missed = {kind: since for kind, since in missed.items() if now - since < MISSED_SECONDS}
 
     def _listeners(self, kind: Kind) -> Listeners:
         return Listeners(
@@ -186,7 +201,7 @@ class Watching:
 
     def _note_return(self) -> None:
         self.hurry()
-        if self._said and all(map(self._is_heard, self.reflectors.values())):
+        if self._said and all(self._is_heard(self.reflectors[kind]) for kind in self._followed()):
             self._report(f"all watches go on, after {asyncio.get_running_loop().time() - min(self._said.values()):.1f} s")
             self._said.clear()
             self._list_after_outage()
@@ -206,7 +221,11 @@ class Watching:
             loop.call_at(self._relist_at, self._list_all)
 
     def _watched(self) -> list[Kind]:
-        return [kind for kind in self.reflectors if kind.group != POLLED and not self._mirror.is_hidden(kind)]
+        return [kind for kind in self._followed() if not self._mirror.is_hidden(kind)]
+
+    def _followed(self) -> list[Kind]:
+        """Return the kinds that the server has watches for."""
+        return [kind for kind in self.reflectors if kind.group != POLLED and kind not in self._missed]
 
     def _list_all(self) -> None:
         now = self._relist_at = asyncio.get_running_loop().time()
@@ -279,8 +298,7 @@ class Watching:
 
     def _behind(self, since: float) -> list[Kind]:
         """Return the kinds of which we do not know what was so at a moment; measurements are always of some time ago."""
-        watched = [kind for kind in self.reflectors if kind.group != POLLED]
-        return [kind for kind in watched if not self._is_heard(self.reflectors[kind]) or not self._is_known(kind, since)]
+        return [kind for kind in self._followed() if not self._is_heard(self.reflectors[kind]) or not self._is_known(kind, since)]
 
     def _is_known(self, kind: Kind, since: float) -> bool:
         return self._mirror.is_hidden(kind) or self.reflectors[kind].is_fresh(since)

@@ -23,7 +23,7 @@ from phalanx.model.task_status import Status
 from phalanx.model.watch_event import WatchEvent
 from phalanx.plugins.bindbackoff import shortest_wait
 from phalanx.scheduling.annotator import Annotator
-from phalanx.scheduling.bind_requests import BindRequester, request_writes
+from phalanx.scheduling.bind_requests import BindRequester
 from phalanx.scheduling.binding import Binding
 from phalanx.scheduling.cache import SchedulerCache, Urgency
 from phalanx.scheduling.eviction import Evictor
@@ -146,6 +146,7 @@ class SessionLoop(SessionListeners):
         """Go by what objects say of statuses and conditions: what was written may be undone, and nobody reports that."""
         self._statuses.forget()
         self._nominator.forget()
+        self._requester.forget()
         self._conditions.clear()
         self._write_again()
 
@@ -355,7 +356,8 @@ class SessionLoop(SessionListeners):
         self._plan_write(self._nominator.due, snapshot.now)
         self._stamp(decisions)
         if use is not BinderUse.NOBODY:
-            self._requester.start(request_writes(snapshot, decisions, prepared))
+            self._requester.start(snapshot, decisions, prepared)
+            self._plan_write(self._requester.due, snapshot.now)
         if self._pace.writes_pod_conditions:
             conditions = self._conditions.setdefault(part.shard, PodConditions(self._port.view, self._failed_in_part))
             for uid, condition in conditions.writes(snapshot, decisions):

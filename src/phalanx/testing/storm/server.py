@@ -1,10 +1,11 @@
 """The API server of a storm: a memory store, kinds that come and go, and a backup that it can be set back to."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
-from phalanx.errors import Missing, Unreachable
-from phalanx.model.kinds import Document, Kind
+from phalanx.errors import ClusterError, Missing, Unreachable
+from phalanx.model.kinds import Document, Kind, kind_of
 from phalanx.store.memory import MemoryStore
 from phalanx.web.discovery import documents
 
@@ -46,6 +47,17 @@ class Server:
             text = f"Too large resource version: {since}, current: {self.store.history.version}"
             raise Unreachable(text, cause=("ResourceVersionTooLarge", "Too large resource version"))
         return since
+
+    def collect_garbage(self) -> None:
+        """Delete objects all of whose owners are gone, as Kubernetes does; owners may have been undone with a restore."""
+        found = list(self.store.everything())
+        uids = {item["metadata"]["uid"] for item in found}
+        for item in found:
+            meta = item["metadata"]
+            owners = {owner.get("uid") for owner in meta.get("ownerReferences") or ()}
+            if owners and not owners & uids and "deletionTimestamp" not in meta:
+                with suppress(ClusterError):
+                    self.store.delete(kind_of(item), meta.get("namespace", ""), meta["name"])
 
     # --- backups -----------------------------------------------------------------------------------------------------
 

@@ -41,7 +41,7 @@ from phalanx.testing.storm.workloads import Pods, Workload, workload_of
 NEW_YEAR = 1_767_225_600.0
 STEP_SECONDS = 0.5
 """Between two looks of those who make pods."""
-BETWEEN_BACKUPS_SECONDS = 15.0
+BETWEEN_BACKUPS_SECONDS, BETWEEN_COLLECTIONS_SECONDS = 15.0, 5.0
 CALM_SECONDS, SILENT_SECONDS = 900.0, 70.0
 """Once faults have stopped: for how long everything may take to find its place, and how long nothing is written then. A gang that
 lost members is healed after a minute, and one that was refused is tried again after five at most."""
@@ -219,6 +219,8 @@ class Storm:
     def _tick(self) -> None:
         for workload in self.workloads:
             workload.tick()
+        if self.judge.clock() % BETWEEN_COLLECTIONS_SECONDS < STEP_SECONDS:
+            self.server.collect_garbage()
         self.judge.tick()
         self.conduct.tick(self.replicas)
 
