@@ -1,6 +1,7 @@
 """Planted bugs of sessions: minima, limits, fences of nodes, victims, and healing."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from phalanx.plugins import predicates
 from phalanx.plugins.capacity import plugin as capacity
 from phalanx.plugins.gang import GangPlugin
 from phalanx.scheduling import sessions
+from phalanx.scheduling.cache import AssumedPod
 from phalanx.session.session import Session
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.node_books import NodeBooks
@@ -103,6 +105,11 @@ def _heal_kills(patch: pytest.MonkeyPatch) -> None:
 def _evictions_without_the_rest(patch: pytest.MonkeyPatch) -> None:
     """Gangs that are left out of sessions are left out of those too that evict somebody."""
     patch.setattr(sessions, "is_for_all", lambda parts: False)
+    patch.setattr(AssumedPod, "applied", _without_nomination)  # which came later, and helps against this too
+
+
+def _without_nomination(self: AssumedPod, task: Task) -> Task:
+    return task if self.is_nominated else replace(task, status=self.status, node=self.node)
 
 
 @planted("room is searched for members whose part cannot be whole", breaks="failed", is_rare=True)
