@@ -137,7 +137,8 @@ class _Attempt:
         """Leave on the gang why nobody is evicted for it."""
         if not self._session.policy.says_why:
             return
-        task = next((task for task in pending_tasks(self._gang.tasks) if not task.is_backfilled), None)
+        waiting = (task for task in pending_tasks(self._gang.tasks) if not task.is_backfilled)
+        task = min(waiting, key=lambda task: task.task.key, default=None)
         if task is None:
             return
         rule = SearchRule(

@@ -39,10 +39,11 @@ def _by(holder: Task | None) -> str:
 
 
 def _find(search: Search, nodes: Mask, test: Callable[[Task], bool]) -> Task | None:
-    """Return a pod on one of these nodes."""
+    """Return a pod on one of these nodes, the first one by name on the first node that has any."""
     names = [search.table.names[node] for node in np.flatnonzero(nodes)[:MOST_SEARCHED]]
-    tasks = (task for name in names for task in search.snapshot.on_node.get(name, {}).values())
-    return next(filter(test, tasks), None)
+    on_nodes = (filter(test, search.snapshot.on_node.get(name, {}).values()) for name in names)
+    found = (min(tasks, key=lambda task: task.key, default=None) for tasks in on_nodes)
+    return next((task for task in found if task is not None), None)
 
 
 def anti_affinity_parts(search: Search, nodes: Mask) -> Iterator[Part]:
@@ -88,7 +89,7 @@ def affinity_parts(search: Search, nodes: Mask) -> Iterator[Part]:
 def existing_parts(search: Search, nodes: Mask) -> Iterator[Part]:
     """Name a pod whose anti-affinity excludes the task."""
     labels, numbers = _namespaces(search), search.table.number_by_name
-    for task in search.snapshot.affine.values():
+    for task in sorted(search.snapshot.affine.values(), key=lambda task: task.key):
         for term in task.shape.anti_affinity.required:
             number = numbers.get(task.node)
             if number is None or not is_about(task.shape, term, search.shape, labels, is_incoming=False):
