@@ -73,3 +73,9 @@ def _groups_without_pods_wait(patch: pytest.MonkeyPatch) -> None:
 def _empty_groups_stay(patch: pytest.MonkeyPatch) -> None:
     """Nobody looks again at a group that was made for a pod that is gone."""
     patch.setattr("phalanx.controllers.grouper.controller.perhaps_unused", lambda view, group: iter(()))
+
+
+@planted("requests that have succeeded are not looked at again", breaks="half-started", is_rare=True)
+def _succeeded_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """The binder is through with a request that has succeeded, whatever becomes of its pod."""
+    patch.setattr("phalanx.controllers.binder.controller.unbound", lambda view, request: iter(()))

@@ -45,6 +45,19 @@ def test_a_pod_that_is_bound_already_is_left_alone() -> None:
     assert (stage.binds, stage.places(), stage.phases()) == (["solo"], {"solo": HERE}, {"solo": "Succeeded"})
 
 
+def test_a_request_that_has_succeeded_and_whose_pod_has_no_node_is_carried_out_again() -> None:
+    """What an etcd shows that was restored to a state before the bind."""
+    stage = BindStage()
+    stage.ask(kai.gang("train", tasks=1), on=["node-0"])
+    (request,) = stage.store.items(BIND_REQUEST)
+    stage.store.patch(BIND_REQUEST, "default", request["metadata"]["name"], {"status": {"phase": "Succeeded"}}, is_status=True)
+    stage.run(29)
+    assert stage.binds == []
+    stage.run(35)
+    assert stage.binds == ["train-0"]
+    assert stage.phases() == {"train-0": "Succeeded"}
+
+
 def test_a_refused_bind_is_tried_again_after_two_and_four_seconds() -> None:
     stage = BindStage()
     stage.faults.refuse_binds(HERE, 2)

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Sequence
 
 from phalanx.controllers.binder.claims import claims_of
 from phalanx.controllers.binder.gpu_reservations import groups_of, is_reservation
-from phalanx.controllers.binder.pending import BROKEN, Ask, asks_of, circle_of, open_asks, read_request
+from phalanx.controllers.binder.pending import BROKEN, UNBOUND, Ask, asks_of, circle_of, open_asks, read_request
 from phalanx.controllers.binder.preparation import prepared, taken_back, volume_claims_of
 from phalanx.controllers.binder.preparation_step import PreparationStep
 from phalanx.controllers.binder.reservation_pod import IMAGE
+from phalanx.controllers.binder.unbound import carried_out_again, unbound
 from phalanx.controllers.binder.wholeness import is_whole_with
 from phalanx.controllers.controller import NOTHING, Bind, Create, Evict, Key, Patch, RecordEvent, Result, Try, View, Write
 from phalanx.controllers.objects import inside, key_of, meta_of, problem_writes
@@ -51,13 +52,15 @@ class Binder:
         if kind is BIND_REQUEST:
             return _of_request(view, document)
         if kind is POD and not is_reservation(document):
-            return [circle_of(document)] if _has_request(view, document) else []
+            return _of_pod(view, document)
         return dict.fromkeys(circle_of(ask.pod) for ask in open_asks(view) if _is_about(ask, kind, document))
 
     def reconcile(self, view: View, key: Key) -> Result:
         """Take the next step of a round."""
         if key.name.startswith(BROKEN):
             return _about_broken(view, key)
+        if key.name.startswith(UNBOUND):
+            return carried_out_again(view, key)
         asks = asks_of(view, key)
         pending = [ask for ask in asks if ask.is_open]
         if not pending:
@@ -76,12 +79,16 @@ def _of_request(view: View, document: Document) -> list[Key]:
     except SnapshotError:
         return [Key(key.namespace, f"{BROKEN}{key.name}")]
     pod = view.find(POD, key.namespace, request.task.partition("/")[2])
-    return [] if pod is None else [circle_of(pod)]
+    return [] if pod is None else [circle_of(pod), *unbound(view, document)]
 
 
-def _has_request(view: View, pod: Document) -> bool:
+def _of_pod(view: View, pod: Document) -> list[Key]:
+    """Return the gang of a pod for which there is a request."""
     key, uid = key_of(pod), str(meta_of(pod).get("uid", ""))
-    return view.find(BIND_REQUEST, key.namespace, key.name) is not None or bool(view.owned(uid, BIND_REQUEST))
+    request = view.find(BIND_REQUEST, key.namespace, key.name)
+    if request is None and not view.owned(uid, BIND_REQUEST):
+        return []
+    return [circle_of(pod), *unbound(view, request)]
 
 
 def _is_about(ask: Ask, kind: Kind, document: Document) -> bool:

@@ -20,8 +20,9 @@ from phalanx.model.moment import moment_of
 MOST_ATTEMPTS = 3
 """Of a request that names no limit: what passes by itself, such as a conflict or a server that starts anew, passes within these
 six seconds; more of them would only keep the room from others."""
-ALONE, BROKEN = "pod/", "request/"
-"""How the names of keys begin that stand for a pod without a group, and for a request that cannot be read."""
+ALONE, BROKEN, UNBOUND = "pod/", "request/", "unbound/"
+"""How the names of keys begin that stand for a pod without a group, for a request that cannot be read, and for one whose pod has no
+node though it has succeeded."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
