@@ -241,7 +241,7 @@ def _quarantined_anew(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(status_writer, "_with", anew)
 
 
-@planted("status left out taken for written", breaks="untrue status", needs=("lose status",), is_rare=True)
+@planted("status left out taken for written", breaks=("untrue status", "left undone"), needs=("lose status",), is_rare=True)
 def _left_out_taken_for_written(patch: pytest.MonkeyPatch) -> None:
     """A status that the server leaves out, because its kind has a status subresource again, is taken for written."""
     patch.setattr(ApiPort, "_check_status", _nothing)
