@@ -14,6 +14,7 @@ from phalanx.live import api_port, outbox
 from phalanx.live.api_port import ApiPort
 from phalanx.live.outbox import Job, Outbox, Rank
 from phalanx.model.gang import Condition
+from phalanx.model.kinds import object_key
 from phalanx.model.task import Task
 from phalanx.model.task_status import Status
 from phalanx.model.watch_event import WatchEvent
@@ -298,3 +299,9 @@ def _requests_repeated(patch: pytest.MonkeyPatch) -> None:
     """Whoever may not create bind requests tries to in every session."""
     note = BindRequester._note
     patch.setattr(BindRequester, "_note", lambda self, gang, problem, now: note(self, gang, None, now))
+
+
+@planted("an old bind request that goes takes the new one with it", breaks="over-commitment", is_rare=True)
+def _requests_unassumed(patch: pytest.MonkeyPatch) -> None:
+    """Whatever is heard of a bind request counts as the answer to the one that was asked for under its name."""
+    patch.setattr(SchedulerCache, "_notice_request", lambda self, event: self._requests.pop(object_key(event.object), None))

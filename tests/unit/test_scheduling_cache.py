@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from phalanx.dialects.cluster import ObjectCluster
-from phalanx.model.kinds import POD, Document, Kind, kind_of
+from phalanx.model.kinds import BIND_REQUEST, POD, Document, Kind, kind_of
 from phalanx.model.task import Task, TaskKey
 from phalanx.model.task_status import Status
 from phalanx.model.watch_event import ADDED, DELETED, MODIFIED, WatchEvent
@@ -93,6 +93,21 @@ def test_another_request_of_that_name_counts_instead_of_the_one_that_was_asked_f
     scene.tell(failed)
     scene.cache.assume_request(REQUEST)
     assert not scene.cache.confirm_request(REQUEST, failed)
+    assert scene.stands == (Status.PENDING, "")
+
+
+def test_a_request_stays_assumed_when_the_one_that_had_its_name_before_goes() -> None:
+    """The same session deletes the old one; as long as the new one is on its way, nobody else may have the room."""
+    scene = Scene()
+    failed = kai.bind_request("a", "n0", phase="Failed", failedAttempts=1)
+    failed["metadata"]["uid"] = "old"
+    scene.tell(failed)
+    scene.cache.assume_request(REQUEST)
+    scene.cache.notice(WatchEvent(2, DELETED, BIND_REQUEST, failed, failed))
+    assert scene.stands == (Status.BINDING, "n0")
+    made = {**REQUEST, "metadata": {**REQUEST["metadata"], "uid": "new"}}
+    scene.tell(made)
+    scene.cache.notice(WatchEvent(3, DELETED, BIND_REQUEST, made, made))
     assert scene.stands == (Status.PENDING, "")
 
 

@@ -114,6 +114,9 @@ class RoomPlanner:
 
     def needed(self, gang: GangState) -> list[list[TaskState]]:
         """Return the tasks that a gang needs to be whole, class by class, large ones first."""
+        return self._session.remembered(gang, RoomPlanner.needed, lambda: self._needed(gang))
+
+    def _needed(self, gang: GangState) -> list[list[TaskState]]:
         session, waiting = self._session, [task for task in waiting_tasks(self._session, gang)[::-1] if not task.is_backfilled]
         if not waiting:
             return []

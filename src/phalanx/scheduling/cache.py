@@ -104,8 +104,9 @@ class SchedulerCache:
         cluster.as_assumed = self._with_assumed
         self._assumed: dict[TaskKey, AssumedPod] = {}
         self._notes = ObjectNotes()
-        self._requests: dict[str, Document] = {}
-        """Bind requests that were asked for and not reported yet."""
+        self._requests: dict[str, tuple[Document, str]] = {}
+        """Bind requests that were asked for and not reported yet, each with the uid of the one that had its name before."""
+        self._request_uids: dict[str, str] = {}
         self.journal: Journal | None = None
         self.quarantined: dict[str, QuarantinedObject] = {}
         """Objects that cannot be understood, by kind and name."""
@@ -117,7 +118,7 @@ class SchedulerCache:
     @property
     def assumptions(self) -> tuple[dict[TaskKey, AssumedPod], list[Document]]:
         """The pods that are assumed, and the bind requests."""
-        return dict(self._assumed), list(self._requests.values())
+        return dict(self._assumed), [request for request, _ in self._requests.values()]
 
     @property
     def cluster(self) -> ObjectCluster:
@@ -141,11 +142,24 @@ class SchedulerCache:
             self.journal.noticed(event)
         self._enter(event)
         if event.kind is BIND_REQUEST:
-            self._requests.pop(object_key(event.object), None)
+            self._notice_request(event)
         urgency = _urgency(event)
         if urgency is not Urgency.NEVER and _changes_terms(event):
             self.terms += 1
         return urgency
+
+    def _notice_request(self, event: WatchEvent) -> None:
+        """Take a bind request that was asked for as reported, unless the event is about the one before it, which goes first."""
+        key, uid = object_key(event.object), str(event.object["metadata"].get("uid", ""))
+        if event.type == DELETED:
+            self._request_uids.pop(key, None)
+        else:
+            self._request_uids[key] = uid
+        request, before = self._requests.get(key, (None, ""))
+        if request is not None and before and uid == before:
+            self._cluster.put(request)
+        elif request is not None:
+            del self._requests[key]
 
     def _notice_pod(self, event: WatchEvent) -> Urgency:
         key = TaskKey(object_key(event.object)) if self._assumed else TaskKey("")
@@ -251,7 +265,8 @@ class SchedulerCache:
         """Let sessions see a bind request that is on its way to the server."""
         if self.journal is not None:
             self.journal.request_assumed(request)
-        self._requests[object_key(request)] = request
+        key = object_key(request)
+        self._requests[key] = request, self._request_uids.get(key, "")
         self._cluster.put(request)
 
     def confirm_request(self, request: Document, found: Document | None) -> bool:

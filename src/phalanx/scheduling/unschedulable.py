@@ -69,16 +69,17 @@ class UnschedulableGangs:
         if not resting:
             return snapshot
         places = _Places(snapshot, [key for key in snapshot.active if key not in waiting])
-        fitting = (entry for entry in resting.values() if places.suffice(entry))
-        woken = frozenset(entry.gang.key for entry in sorted(fitting, key=WaitingGang.turn) if places.serve(entry))
+        reserved = resting.keys() & frozenset(snapshot.reserved)
+        fitting = (entry for key, entry in resting.items() if key not in reserved and places.suffice(entry))
+        woken = reserved | {entry.gang.key for entry in sorted(fitting, key=WaitingGang.turn) if places.serve(entry)}
         active = tuple(key for key in snapshot.active if key not in resting or key in woken)
-        return replace(snapshot, active=active, calm=woken, is_partial=True)
+        return replace(snapshot, active=active, calm=frozenset(woken), is_partial=True)
 
     def note(self, snapshot: Snapshot, decisions: Decisions) -> None:
         """Leave every gang out from now on that waited in vain and has no nominated nodes; let go of all others of the session.
 
-        Gangs with a reserved start take part in every session, or nobody would leave them their room. When one of them is gone
-        or has started, another may be the first in line: all are asked.
+        Gangs with a reserved start take part in every session, or nobody would leave them their room, but nobody is searched whom
+        to evict for them while they rest. When one of them is gone or has started, another may be the first in line: all are asked.
         """
         reserved = {each.gang for each in decisions.reservations}
         if not reserved.issuperset(snapshot.reserved):
@@ -86,7 +87,7 @@ class UnschedulableGangs:
         for outcome in decisions.outcomes:
             state, key = outcome.state, outcome.state.gang.key
             old = self._waiting.pop(key, None)
-            if key in reserved or not _waits_in_vain(state):
+            if not _waits_in_vain(state):
                 continue
             if old is not None and key in snapshot.calm:
                 self._waiting[key] = old

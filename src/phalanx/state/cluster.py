@@ -22,7 +22,7 @@ from phalanx.model.queue import Queue
 from phalanx.model.shape import Shape
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.model.task_status import COMPLETED, HOLDING, ON_NODE, READY, Status
-from phalanx.model.work_annotations import MAX_DURATION
+from phalanx.model.work_annotations import DEFAULT_DURATION, MAX_DURATION
 from phalanx.state.bind_requests import BindRequests
 from phalanx.state.failing_rounds import failing_rounds
 from phalanx.state.finished_runs import FinishedRuns
@@ -222,7 +222,7 @@ class ClusterState:
 
     def _limit_runs(self, name: str, queue: Queue | None) -> None:
         """Look at the gangs of a queue again if it comes to say something else of how long they may run."""
-        before, now = (None if item is None else item.annotations.get(MAX_DURATION) for item in (self._queues.get(name), queue))
+        before, now = map(_durations, (self._queues.get(name), queue))
         if before != now:
             self._changed_gangs.update(key for key, gang in self._gangs.items() if gang.queue == name)
 
@@ -344,7 +344,7 @@ class ClusterState:
             on_node=dict(self._on_node), queues=dict(sorted(self._queues.items())), namesakes=dict(self._namesakes),
             totals=self._queue_totals.totals(),
             active=tuple(sorted(self._active | self._due.to_say(overdue))), overdue=overdue, next_due=self._due.next(now),
-            hypernodes=self._tree, surroundings=self.tables.shared(),
+            hypernodes=self._tree, run_times=dict(self._due.times), surroundings=self.tables.shared(),
             affine=dict(self._affine), bind_requests=dict(self._binds.by_key),
             lost_requests=lost, failing_rounds=self._failing_rounds(lost), refused=dict(self._refused),
             refused_gangs=frozenset(self._refused_gangs),
@@ -396,3 +396,9 @@ def is_inactive(gang: Gang, members: Mapping[TaskKey, Task]) -> bool:
     # Only roles and sub-groups need the state of a session to count them, which costs as much as opening the gang in one.
     has_parts = bool(gang.subgroups or gang.role_minima)
     return not has_parts or not is_short(GangState(gang, ((task, -1) for task in members.values())))
+
+
+def _durations(queue: Queue | None) -> tuple[str | None, str | None]:
+    """Return what a queue says of how long its gangs run."""
+    texts = {} if queue is None else queue.annotations
+    return texts.get(DEFAULT_DURATION), texts.get(MAX_DURATION)

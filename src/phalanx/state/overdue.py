@@ -5,8 +5,9 @@ from math import inf
 
 from phalanx.model.gang import OVERDUE, Gang
 from phalanx.model.queue import Queue
+from phalanx.model.run_times import RunTimes
 from phalanx.model.task import GangKey, Task, TaskKey
-from phalanx.model.work_annotations import EVICT, OVERDUE_SINCE
+from phalanx.model.work_annotations import EVICT, OVERDUE_SINCE, OWNER_DEADLINE
 from phalanx.model.work_annotations import OVERDUE as OVERDUE_RULE
 from phalanx.state.run_times import begun, run_times, speaker
 from phalanx.state.snapshot import Snapshot
@@ -25,9 +26,12 @@ def overdue_in_evicting_queues(snapshot: Snapshot) -> list[GangKey]:
     return [key for key, name in found if name in snapshot.queues and evicts_overdue(snapshot.queues[name])]
 
 
-def due_of(gang: Gang, members: Members, queue: Queue | None) -> float:
-    """Return when a running gang has run as long as it may; `inf` if nobody bounds it, or if it does not run."""
-    if run_times(gang, speaker(members), queue).maximum == inf:  # most gangs have none
+def due_of(gang: Gang, members: Members, queue: Queue | None, times: RunTimes) -> float:
+    """Return when a running gang has run as long as it may; `inf` if nobody bounds it, or if it does not run.
+
+    `times` is its run time as it is without knowing when it began.
+    """
+    if times.maximum == inf:  # most gangs have none
         return inf
     since = begun(gang, members)
     return since + run_times(gang, speaker(members), queue, since=since).maximum if since else inf
@@ -47,6 +51,8 @@ class DueGangs:
         """Start without any."""
         self._due: dict[GangKey, float] = {}
         self._saying: set[GangKey] = set()
+        self.times: dict[GangKey, RunTimes] = {}
+        """The run times of all gangs but those whose owners have a deadline: what is left of that depends on when they began."""
 
     def __bool__(self) -> bool:
         """Tell whether there is any such gang."""
@@ -54,7 +60,8 @@ class DueGangs:
 
     def replace(self, key: GangKey, gang: Gang | None, members: Members, queue: Queue | None) -> None:
         """Enter a gang as it is now; None if it is gone."""
-        due = inf if gang is None else due_of(gang, members, queue)
+        self.times.pop(key, None)
+        due = inf if gang is None else self._read(gang, members, queue)
         if due < inf:
             self._due[key] = due
         else:
@@ -63,6 +70,12 @@ class DueGangs:
             self._saying.add(key)
         else:
             self._saying.discard(key)
+
+    def _read(self, gang: Gang, members: Members, queue: Queue | None) -> float:
+        times = run_times(gang, speaker(members), queue)
+        if OWNER_DEADLINE not in gang.annotations:
+            self.times[gang.key] = times
+        return due_of(gang, members, queue, times)
 
     def overdue(self, now: float) -> dict[GangKey, float]:
         """Return the gangs that run longer than they may, and since when."""

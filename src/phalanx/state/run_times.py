@@ -107,9 +107,10 @@ class RunTimesBook:
         gang = self._snapshot.gangs.get(key)
         if gang is None:
             return UNKNOWN
-        members = self._snapshot.members_of(key)
-        since = begun(gang, members) or self._snapshot.now if OWNER_DEADLINE in gang.annotations else 0.0
-        found = run_times(gang, speaker(members), self._snapshot.queues.get(gang.queue), since=since)
+        members, found = self._snapshot.members_of(key), self._snapshot.run_times.get(key)
+        if found is None:
+            since = begun(gang, members) or self._snapshot.now if OWNER_DEADLINE in gang.annotations else 0.0
+            found = run_times(gang, speaker(members), self._snapshot.queues.get(gang.queue), since=since)
         return self._predicted(key, len(members), found) if self._is_predicted and found.longest == inf else found
 
     def _predicted(self, key: GangKey, size: int, found: RunTimes) -> RunTimes:

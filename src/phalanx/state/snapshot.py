@@ -18,6 +18,7 @@ from phalanx.model.queue import Queue
 from phalanx.model.queue_usage import QueueHistory
 from phalanx.model.quota import ResourceQuota
 from phalanx.model.resources import Resources, ResourceSpace
+from phalanx.model.run_times import RunTimes
 from phalanx.model.selectors import Labels, LabelSelector
 from phalanx.model.shard import PoolShard, Shard
 from phalanx.model.storage import (
@@ -110,6 +111,8 @@ class Snapshot:
     """Tasks on nodes that have pod affinity or anti-affinity terms."""
     bind_requests: Mapping[str, BindRequest] = field(default_factory=dict)
     lost_requests: Mapping[str, str] = field(default_factory=dict)
+    run_times: Mapping[GangKey, RunTimes] = field(default_factory=dict)
+    """How long gangs run, as far as that is known whenever they began; whoever asks reads what is not in it."""
     failing_rounds: Mapping[GangKey, TaskKey] = field(default_factory=dict)
     """Gangs whose bind requests are being rolled back, each with the pod whose request failed."""
     """Bind requests that the binder will never carry out, each with what is wrong."""
