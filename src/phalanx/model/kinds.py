@@ -1,6 +1,6 @@
 """The kinds of objects that are read and written, and what each is called in a manifest, a path and a command."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -215,7 +215,13 @@ def kind_at(group: str, plural: str) -> Kind:
 def kinds_called(word: str) -> list[Kind]:
     """Return the kinds that a word on the command line means: pods, pod, po, podgroups.scheduling.run.ai."""
     low = word.lower()
-    return [kind for kind in KINDS if low in (kind.plural, kind.kind.lower(), kind.resource, *kind.short)]
+    return [kind for kind in KINDS if low in (kind.plural, kind.kind.lower(), kind.resource, *_short_names(kind))]
+
+
+def _short_names(kind: Kind) -> Iterator[str]:
+    """Yield the short names of a kind, also as people form their plurals: ``vcjobs``."""
+    for name in kind.short:
+        yield from (name, f"{name}s")
 
 
 def names() -> list[str]:

@@ -6,7 +6,6 @@ Time comes from the clock that is handed in, names of objects from a counter: th
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from phalanx.dialects.pod_defaults import SYSTEM_CLASSES
@@ -19,6 +18,7 @@ from phalanx.store import admission, patches
 from phalanx.store import budgets as disruption
 from phalanx.store import pod_rules as pods
 from phalanx.store.completion import completed
+from phalanx.store.list_page import ListPage
 from phalanx.store.object_place import key_at, key_of, place_of
 from phalanx.store.selection import EVERYTHING, Selection
 from phalanx.store.value_rules import refuse_values
@@ -28,17 +28,6 @@ ALWAYS_THERE = ("default", "kube-system", "kube-public", "kube-node-lease")
 BACKGROUND, FOREGROUND, ORPHAN = "Background", "Foreground", "Orphan"
 UID_START = "00000000-0000-4000-8000-"
 WAITS_FOR_DEPENDENTS = "foregroundDeletion"
-
-
-@dataclass(frozen=True, slots=True)
-class ListPage:
-    """A page of a list: its objects, the version that all pages show, and the token for the next one."""
-
-    items: list[Document]
-    version: str
-    continue_token: str = ""
-    remaining: int = 0
-    """How many objects follow."""
 
 
 def _refuse_incomplete(document: Document) -> None:
