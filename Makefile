@@ -8,6 +8,8 @@ RUNTIME := $(VENV)/.runtime-installed
 TOOLS := $(VENV)/.tools-installed
 
 TEST_WORKERS ?= auto
+# Tests on a control plane wait most of the time: one process more than there are cores.
+LIVE_WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 FUZZ_SECONDS ?= 60
 # All of tests/fuzz/targets.py if empty.
 FUZZ_TARGETS ?=
@@ -32,7 +34,7 @@ test: $(TOOLS) controlplane  ## Run every check, build the documentation, run ev
 	$(BIN)/coverage report --skip-covered
 	@echo "The model, the placement kernel and the scheduling cycle must be covered to 95 % by unit tests alone:"
 	$(BIN)/coverage report --include='$(EXACT)' --fail-under=95
-	$(BIN)/pytest --ignore=tests/unit --numprocesses $(TEST_WORKERS) --dist loadgroup
+	$(BIN)/pytest --ignore=tests/unit --numprocesses $(LIVE_WORKERS) --dist loadgroup
 	@$(MAKE) --no-print-directory conformance
 
 check: $(TOOLS)  ## Check format, lint, types, import contracts, dependencies, spelling and changelog fragments

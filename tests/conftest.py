@@ -1,8 +1,8 @@
 """What several folders of tests share: how properties are tried, and the one real control plane.
 
 Properties are tried on the same examples in every run; `make fuzz` looks for new ones. Tests that talk to the control plane bear
-the mark below and go to one worker, so that it is started once. What they need is built before the first test, where no time limit
-counts.
+the mark below and go to one worker, or to another one that has its own, so that few are started. What they need is built before
+the first test, where no time limit counts.
 """
 
 import os
@@ -25,6 +25,7 @@ settings.load_profile("fuzz" if os.environ.get("PHALANX_FUZZ") else "repeatable"
 
 GROUP = "controlplane"
 """Tests with ``pytest.mark.xdist_group("controlplane")`` talk to it."""
+COMPARED = "compared"
 OPERATORS = "operators"
 """Those with ``pytest.mark.xdist_group("operators")`` have one of their own, with real operators beside it."""
 
@@ -42,11 +43,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
 
 
 class OneWorker(LoadScopeScheduling):  # type: ignore[misc]  # untyped there
-    """Tests go to whichever worker is free, but those of the control plane stay together."""
+    """Tests go to whichever worker is free, but those of a control plane stay together.
+
+    What compares answers of API servers, or kills them, has a control plane of its own: most of the time tests wait there.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
-        is_on_plane = "integration/" in nodeid or "chaos/test_storm" in nodeid or ("contract/" in nodeid and "[real" in nodeid)
-        return GROUP if is_on_plane else OPERATORS if "operators/" in nodeid else nodeid
+        if ("contract/" in nodeid and "[real" in nodeid) or "chaos/test_storm" in nodeid:
+            return COMPARED
+        return GROUP if "integration/" in nodeid else OPERATORS if "operators/" in nodeid else nodeid
 
 
 def _needs_programs(item: pytest.Item) -> bool:

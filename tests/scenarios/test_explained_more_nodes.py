@@ -8,7 +8,7 @@ from tests.scenarios.test_explained import SITUATIONS, explained
 from tests.support.situations import Situation
 
 NO_HELP = {
-    "bind-refused", "claim-deleted", "claim-lost", "claim-missing", "claim-of-one-pod-in-use", "claim-unbound",
+    "bind-refused", "bind-rollback", "claim-deleted", "claim-lost", "claim-missing", "claim-of-one-pod-in-use", "claim-unbound",
     "claim-unbound-no-csinodes", "coscheduling-pauses", "coscheduling-timed-out", "device-claim-deleted", "device-claim-missing",
     "device-claim-on-a-full-node", "device-class-missing", "gates-pods-missing", "kai-level-missing", "kai-limit",
     "kai-pods-missing", "kai-pool-without-shard", "kai-queue-missing", "kai-queue-of-others-missing",
