@@ -234,6 +234,9 @@ class Conduct(Witness):
 
     def _hear_pod(self, event: WatchEvent) -> None:
         pod, uid, now = event.object, event.object["metadata"]["uid"], self._clock()
+        if event.type == DELETED:  # what is asked for another pod of that name is another request
+            about = f"pods {pod['metadata']['name']}"
+            self._not_before = {key: moment for key, moment in self._not_before.items() if key[2] != about}
         app = str((pod["metadata"].get("labels") or {}).get("app", ""))
         gang, workload = self._gangs[app], self._workloads().get(app)
         if workload is None:
