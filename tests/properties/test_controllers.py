@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from phalanx.controllers.controller import Controller, Key, Result, View
 from phalanx.controllers.cronjob import CronJobController
+from phalanx.controllers.first_queues import FirstQueues
 from phalanx.controllers.hypernode import HyperNodeController
 from phalanx.controllers.jobflow import JobFlowController
 from phalanx.controllers.podgroup import OwnedGroupController, PodGroupController
@@ -44,7 +45,7 @@ class Crashing:
 
 def controllers() -> list[Controller]:
     return [
-        CronJobController(), JobFlowController(), PodGroupController(), OwnedGroupController(), QueueController(),
+        CronJobController(), JobFlowController(), PodGroupController(), OwnedGroupController(), FirstQueues(), QueueController(),
         QueueStatusController(), HyperNodeController(LEVELS),
     ]  # fmt: skip
 

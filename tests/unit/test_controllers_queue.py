@@ -2,9 +2,15 @@
 
 from typing import Any
 
+import pytest
+
+from phalanx.cli.run import CONTROLLER_SETS
+from phalanx.controllers.builtin import standard_controllers
+from phalanx.controllers.first_queues import FirstQueues
 from phalanx.controllers.queue import CLOSED_BY_PARENT, QueueController
 from phalanx.controllers.queue_status import QueueStatusController
 from phalanx.model.kinds import COMMAND, GROUP_BY_DIALECT, POD, QUEUE
+from phalanx.sim.sshkeys import pair_for
 from phalanx.testing import build
 from tests.support.controller_store import Stage
 
@@ -12,7 +18,7 @@ GROUP = GROUP_BY_DIALECT["volcano"]
 
 
 def stage() -> Stage:
-    return Stage(QueueController(), QueueStatusController())
+    return Stage(FirstQueues(), QueueController(), QueueStatusController())
 
 
 def command(action: str, queue: str, name: str = "do", **target: str) -> dict[str, Any]:
@@ -40,6 +46,18 @@ def test_default_and_root_are_made_where_there_are_objects_of_volcano() -> None:
     found.run(10)
     assert states(found) == {"default": "Open", "root": "Open"}
     assert found.unsettled() == []
+
+
+@pytest.mark.parametrize("first", [build.pod_group("train"), build.queue("research"), {
+    "apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"namespace": "default", "name": "train"},
+    "spec": {"tasks": [{"name": "a", "replicas": 1, "template": {"spec": {"containers": []}}}]},
+}], ids=["group", "queue", "job"])  # fmt: skip
+def test_default_and_root_are_made_beside_the_controllers_of_volcano(first: dict[str, Any]) -> None:
+    others = [item for item in standard_controllers(pair_for, has_admission=True) if item.name not in CONTROLLER_SETS["volcano"]]
+    found = Stage(*others)
+    found.make(first)
+    found.run(5)
+    assert {"default", "root"} <= set(found.names(QUEUE))
 
 
 def test_default_comes_back_when_somebody_deleted_it_before_that_was_refused() -> None:

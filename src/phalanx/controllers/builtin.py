@@ -8,6 +8,7 @@ from phalanx.controllers.binder.gpu_reservations import GpuReservations
 from phalanx.controllers.binder.reservation_pod import IMAGE
 from phalanx.controllers.controller import Controller
 from phalanx.controllers.cronjob import CronJobController
+from phalanx.controllers.first_queues import FirstQueues
 from phalanx.controllers.gates import GateLifter, GateTimeouts
 from phalanx.controllers.grouper.controller import PodGrouper
 from phalanx.controllers.grouper.settings import GrouperSettings
@@ -70,7 +71,7 @@ def standard_controllers(
         CronJobController(), JobFlowController(), JobTemplateController(),
         Binder(chosen.reservation_image), GpuReservations(),
         *grouping_controllers(chosen), OwnedGroupController(), OwnerDeadlines(chosen.own_schedulers),
-        QueueController(), QueueStatusController(chosen.queue_status_seconds),
+        FirstQueues(), QueueController(), QueueStatusController(chosen.queue_status_seconds),
         PodGroupProtection(), GateLifter(GangGates(flags.gates)), GateTimeouts(),
         YuniKornController(chosen.own_schedulers, chosen.placeholder_image), QuarantineController(chosen.own_schedulers),
         HyperNodeChecks(), ProvisioningController(chosen.own_schedulers),

@@ -6,7 +6,8 @@ closed it. How many groups and what amounts a queue holds is counted in `queue_s
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from phalanx.controllers.controller import Create, Delete, Key, Patch, RecordEvent, Result, View, Write
+from phalanx.controllers.controller import Delete, Key, Patch, RecordEvent, Result, View, Write
+from phalanx.controllers.first_queues import DEFAULT
 from phalanx.controllers.objects import annotations_of, inside, key_of, meta_of, read
 from phalanx.dialects.kinds.volcano import Command
 from phalanx.errors import SnapshotError
@@ -17,8 +18,6 @@ GROUP = GROUP_BY_DIALECT["volcano"]
 OPEN, CLOSING, CLOSED, UNKNOWN = "Open", "Closing", "Closed", "Unknown"
 SHUT = (CLOSING, CLOSED)
 OPEN_QUEUE, CLOSE_QUEUE = "OpenQueue", "CloseQueue"
-DEFAULT = "default"
-ALWAYS_THERE = (DEFAULT, ROOT)
 CLOSED_BY_PARENT = "volcano.sh/closed-by-parent"
 
 
@@ -53,18 +52,17 @@ class QueueController:
         """Return the queue of a command, a queue and its children, or the queue that a group has left or entered."""
         if kind is COMMAND:
             return [Key("", name)] if (name := _queue_named(document)) else []
-        missing = [Key("", name) for name in ALWAYS_THERE if view.find(QUEUE, "", name) is None]
         if kind is GROUP:
-            return [*missing, *_queue_touched(view, document)]
+            return _queue_touched(view, document)
         below = [key_of(queue) for queue in view.within(QUEUE) if parent_name(queue) == meta_of(document).get("name")]
-        return [key_of(document), *missing, *below]
+        return [key_of(document), *below]
 
     def reconcile(self, view: View, key: Key) -> Result:
         """Carry out the oldest command; without any, reconcile the state."""
         queue = view.find(QUEUE, "", key.name)
         commands = [command for command in view.within(COMMAND) if _queue_named(command) == key.name]
         if queue is None:
-            return Result([*_made(view, key.name), *(write for command in commands for write in _refused(command, key.name))])
+            return Result([write for command in commands for write in _refused(command, key.name)])
         if commands:
             oldest = min(commands, key=lambda command: str(meta_of(command).get("creationTimestamp", "")))
             return Result([*_carried_out(view, queue, oldest), _taken(oldest)])
@@ -85,14 +83,6 @@ def _queue_touched(view: View, group: Document) -> Iterator[Key]:
     is_there = view.find(GROUP, key.namespace, key.name) is not None
     if state == (CLOSED if is_there else CLOSING):
         yield Key("", queue_of(group))
-
-
-def _made(view: View, name: str) -> list[Write]:
-    """Make a queue that must exist wherever objects of Volcano's do."""
-    if name not in ALWAYS_THERE or not (view.within(QUEUE) or view.within(GROUP)):
-        return []
-    spec = {"weight": 1, "reclaimable": True}
-    return [Create({"apiVersion": QUEUE.api_version, "kind": QUEUE.kind, "metadata": {"name": name}, "spec": spec})]
 
 
 # --- commands ------------------------------------------------------------------------------------------------------------

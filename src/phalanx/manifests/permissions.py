@@ -12,6 +12,7 @@ from types import MappingProxyType
 from phalanx.controllers.binder.controller import Binder
 from phalanx.controllers.binder.gpu_reservations import GpuReservations
 from phalanx.controllers.cronjob import CronJobController
+from phalanx.controllers.first_queues import FirstQueues
 from phalanx.controllers.gates import GateLifter, GateTimeouts
 from phalanx.controllers.grouper.controller import PodGrouper
 from phalanx.controllers.grouper.group_spec import CONFIG_MAP
@@ -163,8 +164,9 @@ TABLE: Mapping[str, tuple[Permission, ...]] = MappingProxyType({
     ),
     OwnedGroupController.name: (*_reads(*OwnedGroupController.watches, _VOLCANO, POD), *_may("patch delete", _VOLCANO)),
     OwnerDeadlines.name: (*_reads(*_OWNERS, *_GROUPS, POD), *_may("patch", *_GROUPS)),
+    FirstQueues.name: (*_reads(*FirstQueues.watches), *_may("create", QUEUE)),
     QueueController.name: (
-        *_reads(*QueueController.watches), *_may("create patch", QUEUE), *_reports(QUEUE), *_may("delete", COMMAND),
+        *_reads(*QueueController.watches), *_may("patch", QUEUE), *_reports(QUEUE), *_may("delete", COMMAND),
     ),
     QueueStatusController.name: (*_reads(*QueueStatusController.watches), *_reports(QUEUE)),
     PodGroupProtection.name: (*_reads(*PodGroupProtection.watches), *_may("patch", _NATIVE)),
