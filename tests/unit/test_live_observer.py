@@ -13,15 +13,18 @@ from click.testing import CliRunner, Result
 from phalanx.cli import main
 from phalanx.cli.get_eta import with_eta
 from phalanx.cli.kubectl_complete import complete
+from phalanx.config.policies import policy_of_profile
 from phalanx.errors import Forbidden
+from phalanx.explain.recorded import pod_refusal
 from phalanx.live.observer import Observer
-from phalanx.model.kinds import EVENT, Document
+from phalanx.model.kinds import EVENT, POD, Document
 from phalanx.scheduling.events import EventRecorder, SessionEvents
 from phalanx.sim.world import World
 from phalanx.store.kube.client import Client
 from phalanx.testing import build
 from tests.support import gated_gangs as gates
 from tests.support import native_groups as native
+from tests.support import pod_made_gangs as made
 from tests.support import sim_worlds as worlds
 from tests.support.http_api import Connection, served
 
@@ -103,6 +106,17 @@ def test_gangs_that_pods_alone_make_are_seen_too() -> None:
         ((gang,), _) = observed(connection)
     assert (gang["dialect"], gang["group"], gang["status"]) == ("gates", "gates", "Waits")
     assert gang["why"] == "Scheduling is blocked due to non-empty scheduling gates"
+
+
+def test_a_gang_of_pods_alone_waits_for_the_same_reason_as_from_inside() -> None:
+    inside = Inside(worlds.world(nodes=2, gpus=1, policy=policy_of_profile("phalanx")))
+    worlds.submit(inside.world, made.application("spark", {"driver": 1, "executor": 2}, gpus=1), at=0)
+    worlds.run(inside.world, 10)
+    with served(inside.world.store) as connection:
+        assert observed(connection) == (inside.gangs(), [])
+    ((gang,), (pod, *_)) = inside.gangs(), inside.world.store.items(POD)
+    assert gang["why"].startswith("2 of 3 tasks fit"), gang
+    assert pod_refusal(pod)[1] != gang["why"]
 
 
 # --- the commands --------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from phalanx.scheduling.events import SessionEvents
 from phalanx.sim.world import World
 from phalanx.testing import build
 from tests.support import coscheduling_gangs as sigs
+from tests.support import pod_made_gangs as made
 from tests.support import sim_worlds as worlds
 
 
@@ -70,3 +71,11 @@ def test_pods_that_do_not_come_are_reported_as_missing() -> None:
     worlds.submit(there, sigs.gang("train", tasks=1, min_member=2, cpu=2))
     worlds.run(there, 20)
     assert ("Quarantined", "1 of 2 pods exist; create 1 more pod, or write 1 in spec.minMember") in about_groups(events)
+
+
+def test_a_gang_of_pods_alone_has_its_event_on_the_pod_that_describes_it() -> None:
+    there, events = watched("phalanx")
+    worlds.submit(there, made.application("spark", {"driver": 1, "executor": 2}, cpu=2))
+    worlds.run(there, 5)
+    ((name, text),) = [(event.about["metadata"]["name"], event.message) for event in events if event.reason == "FailedScheduling"]
+    assert (name, text.partition(";")[0]) == ("spark-driver-0", "2 of 3 tasks fit (executor: 1 of 2)")

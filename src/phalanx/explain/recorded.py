@@ -1,7 +1,8 @@
 """Why a gang waits, as its scheduler has recorded it: in events, on its group and on its pods.
 
-For commands that look at a cluster and run no session. The latest event about the group counts. Without one, the conditions of the
-group and of its pods are put together, because some schedulers write the reason on the one and some on the others.
+For commands that look at a cluster and run no session. The latest event about the gang counts: it is recorded on the group, or on
+a pod where there is none. Without one, the conditions of the group and of its pods are put together, because some schedulers write
+the reason on the one and some on the others.
 """
 
 from collections import Counter
@@ -20,7 +21,7 @@ MOST_REASONS = 2
 
 
 REASON_CODE = "phalanx.dev/reason"
-"""The annotation of an event that has the reason code, where the reason is a general word."""
+"""The annotation of an event about a gang that has the reason code, where the reason is a general word."""
 
 
 def recorded_code(state: GangState, events: Sequence[Document]) -> str:
@@ -39,9 +40,9 @@ def recorded_reason(state: GangState, pods: Sequence[Document], events: Iterable
     """Return the recorded reason why a gang waits; `events` are warnings about it and its pods, oldest first."""
     if is_empty(state):  # what was recorded is about pods that are gone
         return no_pods(minimum_of(state))
-    about_group, about_pods = _split(events, {str(pod["metadata"]["name"]) for pod in pods})
-    if about_group:
-        return str(about_group[-1].get("message", ""))
+    about_gang, about_pods = _split(events, {str(pod["metadata"]["name"]) for pod in pods})
+    if about_gang:
+        return str(about_gang[-1].get("message", ""))
     condition = refusal(state.gang)
     said = dict.fromkeys([*([condition.message] if condition is not None and condition.message else ()), *_of_pods(pods)])
     reasons = "; ".join(text for text in said if not any(text in other for other in said if other != text))
@@ -68,12 +69,18 @@ def event_order(event: Document) -> tuple[float, int]:
     return moment_of(event_time(event)) or 0.0, int(version) if version.isdigit() else 0
 
 
+def is_about_gang(event: Document) -> bool:
+    """Tell whether an event is about a whole gang, even where a pod stands for it."""
+    return REASON_CODE in ((event.get("metadata") or {}).get("annotations") or {})
+
+
 def _split(events: Iterable[Document], pods: set[str]) -> tuple[list[Document], list[Document]]:
-    """Divide events into those about the group and those about its pods."""
+    """Divide events into those about the gang and those about its pods."""
     parts: tuple[list[Document], list[Document]] = ([], [])
     for event in events:
         involved = event.get("involvedObject") or {}
-        parts[int(involved.get("kind") == "Pod" and involved.get("name") in pods)].append(event)
+        is_of_pod = involved.get("kind") == "Pod" and involved.get("name") in pods
+        parts[int(is_of_pod and not is_about_gang(event))].append(event)
     return parts
 
 

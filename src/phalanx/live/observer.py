@@ -11,7 +11,7 @@ from typing import Any
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import Forbidden, SnapshotError
 from phalanx.explain.gangs import gang_list
-from phalanx.explain.recorded import event_order, recorded_code, recorded_reason
+from phalanx.explain.recorded import event_order, is_about_gang, recorded_code, recorded_reason
 from phalanx.model.kinds import EVENT, GROUP_KINDS, POD, Document, object_key
 from phalanx.model.task_status import Status
 from phalanx.state.gang_state import GangState
@@ -61,11 +61,15 @@ class Observer:
             self._warnings.setdefault(key, []).append(event)
 
     def _code(self, state: GangState) -> str:
-        about = self._warnings.get(f"PodGroup {state.key.partition('@')[0]}", ())
-        return recorded_code(state, sorted(about, key=event_order))
+        return recorded_code(state, sorted(self._about_gang(state), key=event_order))
+
+    def _about_gang(self, state: GangState) -> list[Document]:
+        """Return the events about a gang, on its group or on a pod that stands for it."""
+        of_pods = (event for task in state.tasks for event in self._warnings.get(f"Pod {task.task.key}", ()))
+        return [*self._warnings.get(f"PodGroup {state.key.partition('@')[0]}", ()), *filter(is_about_gang, of_pods)]
 
     def _why(self, state: GangState) -> str:
         waiting = [task.task.key for task in state.tasks if task.status is Status.PENDING]
-        names = [f"PodGroup {state.key.partition('@')[0]}", *(f"Pod {key}" for key in waiting)]
-        about = [event for name in names for event in self._warnings.get(name, ())]
+        of_pods = (event for key in waiting for event in self._warnings.get(f"Pod {key}", ()) if not is_about_gang(event))
+        about = [*self._about_gang(state), *of_pods]
         return recorded_reason(state, [self._pods[key] for key in waiting], sorted(about, key=event_order))

@@ -9,16 +9,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from phalanx.controllers.controller import Create, Patch, RecordEvent
+from phalanx.controllers.controller import Create, Patch, RecordEvent, View
 from phalanx.controllers.objects import group_of
 from phalanx.errors import ClusterError
 from phalanx.explain.events import bind_text, gang_events
 from phalanx.explain.gangs import GangBook
 from phalanx.explain.recorded import REASON_CODE
 from phalanx.model.gang import Gang
-from phalanx.model.kinds import EVENT, POD
+from phalanx.model.kinds import EVENT, POD, Document
 from phalanx.model.moment import micro_text, moment_text
 from phalanx.model.task import GangKey, Task
+from phalanx.model.task_status import Status
 from phalanx.scheduling.loop import SessionLoop
 from phalanx.scheduling.port import ClusterPort, Effort
 from phalanx.session.decision import Decisions
@@ -49,10 +50,10 @@ class SessionEvents:
         events = gang_events(decisions)
         reported = {item.gang for item in events if item.gang is not None}
         for key, text in self.book.note(snapshot, decisions, self._behind_gates(), reported=reported).items():
-            group = group_of(self._port.view, snapshot.gangs[key])
-            if group is not None:  # to wait is nothing to mend
+            about = _spokesman(self._port.view, snapshot, key)
+            if about is not None:  # to wait is nothing to mend
                 code = self.book.code(key)
-                self._port.send(RecordEvent(group, "FailedScheduling", text, is_warning=True, is_expected=True, code=code))
+                self._port.send(RecordEvent(about, "FailedScheduling", text, is_warning=True, is_expected=True, code=code))
         for item in events:
             self._record(item.group, item.reason, item.message, is_warning=item.is_warning)
 
@@ -65,6 +66,16 @@ class SessionEvents:
         pod = self._port.view.find(POD, task.namespace, task.name)
         if pod is not None:
             self._port.send(RecordEvent(pod, "Scheduled", bind_text(task.key, node)))
+
+
+def _spokesman(view: View, snapshot: Snapshot, key: GangKey) -> Document | None:
+    """Return what an event about a gang is recorded on: its group, or the waiting pod that stands for a gang without one."""
+    gang = snapshot.gangs[key]
+    if gang.has_object:
+        return group_of(view, gang)
+    waiting = (task for task in snapshot.members_of(key).values() if task.status is Status.PENDING)
+    task = min(waiting, key=lambda task: (task.uid != gang.uid, task.key), default=None)
+    return None if task is None else view.find(POD, task.namespace, task.name)
 
 
 @dataclass(slots=True)
