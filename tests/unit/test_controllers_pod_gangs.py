@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from phalanx.config.builtin import CATALOGUE
+from phalanx.config.policies import policy_of_profile
 from phalanx.controllers.builtin import ControllerSettings, standard_controllers
 from phalanx.controllers.controller import Controller, Key, RecordEvent
 from phalanx.controllers.kueue import ALL_GROUPS, KueueGateController
@@ -13,6 +14,7 @@ from phalanx.controllers.quarantine import MEMBERS, POD_ALONE, QuarantineControl
 from phalanx.controllers.yunikorn import YuniKornController
 from phalanx.dialects.kueue import ADMISSION_GATE, TOPOLOGY_GATE, TOTAL_COUNT
 from phalanx.dialects.yunikorn import DEGRADED, TASK_GROUPS
+from phalanx.explain.gangs import gang_list
 from phalanx.model.kinds import POD, Document
 from phalanx.session.policy import Policy
 from phalanx.sim.sshkeys import pair_for
@@ -70,6 +72,29 @@ def test_a_soft_application_goes_on_one_by_one_after_its_timeout_and_says_so(sty
     assert [(event.reason, event.is_warning) for event in told] == [("GangDegraded", True)]
     assert "its pods now start one by one" in told[0].message
     assert quiet(found, YuniKornController(), Key("default", "spark"))
+
+
+OWNER = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "name": "ray", "uid": "ray", "controller": True}
+
+
+def owned(documents: Sequence[Document]) -> list[Document]:
+    """Return pods that a controller makes."""
+    return [{**pod, "metadata": {**pod["metadata"], "ownerReferences": [OWNER]}} for pod in documents]
+
+
+def test_an_application_that_its_owner_scales_below_its_first_minimum_runs_and_gets_new_pods_one_by_one() -> None:
+    found = world(YuniKornController(), nodes=4, cpu=1, policy=policy_of_profile("phalanx"))
+    worlds.submit(found, owned(made.application("ray", {"head": 1, "worker": 3}, cpu=1)))
+    worlds.run(found, 5)
+    assert set(worlds.phases(found.store).values()) == {"Running"}
+    for number in range(3):
+        found.store.delete(POD, "default", f"ray-worker-{number}")
+    worlds.run(found, 10)
+    (gang,) = gang_list(found.cluster.snapshot(found.now), lambda state: "waits")["items"]
+    assert (gang["status"], gang["why"], gang["running"]) == ("Runs", "", 1)
+    worlds.submit(found, owned([made.application_pod("ray-worker-9", "ray", "worker", cpu=1)]), at=11)
+    worlds.run(found, 20)
+    assert worlds.phases(found.store) == {"ray-head-0": "Running", "ray-worker-9": "Running"}
 
 
 def test_a_hard_application_fails_after_its_timeout_and_so_do_pods_that_come_later() -> None:

@@ -5,6 +5,7 @@ whoever owns it may change that at any time; without the annotation a gang that 
 is on the pods and not on the group, because the Binding itself carries it: it costs no request, and cannot be lost between two.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -24,13 +25,27 @@ GANG = "gang"
 def as_members_say(gang: Gang, members: Iterable[tuple[Task, int]]) -> Gang:
     """Return the gang with the minima that hold for these members, whatever their nodes.
 
-    Only a gang of `Quorum.ONCE` changes: once it was whole it needs nobody, as long as one of those that were is left.
+    Two sorts of gangs change. One of `Quorum.ONCE` needs nobody once it was whole, as long as one of those that were is left. One of
+    pods alone needs no more members than its controller wants once it has started: pods keep the description that they were created
+    with, so that whoever takes some away cannot say that fewer are needed.
     """
     if gang.quorum is not Quorum.ONCE:
-        return gang
+        return gang if gang.has_object else _as_wanted(gang, [task for task, _ in members])
     tasks = [task for task, _ in members]
     has_started = any(task.status in READY for task in tasks) and _was_whole(gang, tasks)
     return replace(gang, min_member=0, role_minima={}) if has_started else gang
+
+
+def _as_wanted(gang: Gang, tasks: Sequence[Task]) -> Gang:
+    wanted = [task for task in tasks if not task.is_leaving]
+    has_started = any(task.status in READY for task in wanted)
+    if not has_started or not any(task.has_controller for task in tasks):
+        return gang
+    there = Counter(task.role for task in wanted)
+    minima = {role: min(minimum, there[role]) for role, minimum in gang.role_minima.items()}
+    if len(wanted) >= gang.min_member and minima == gang.role_minima:
+        return gang
+    return replace(gang, min_member=min(gang.min_member, len(wanted)), role_minima=minima)
 
 
 def _was_whole(gang: Gang, tasks: Sequence[Task]) -> bool:
