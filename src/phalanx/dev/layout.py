@@ -148,10 +148,10 @@ class Layout:
 
 
 def _stages() -> str:
-    """Return what kwok plays: nodes that are ready, pods that run at once, and those that end when they say so."""
-    own = files("phalanx.dev").joinpath("pod-succeeds.yaml").read_text()
+    """Return what kwok plays: nodes that are ready, pods that run at once, those that end when they say so, and those of Jobs."""
+    own = [files("phalanx.dev").joinpath(f"{name}.yaml").read_text() for name in ("pod-succeeds", "pod-fails-at-its-end")]
     theirs = [file.read_text() for file in sorted(files_of(KWOK).iterdir())]
-    return "\n---\n".join([*theirs, own])
+    return "\n---\n".join([*theirs, *own])
 
 
 def kubeconfig(server: str, authority: bytes, token: str) -> dict[str, Any]:
