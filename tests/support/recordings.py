@@ -3,8 +3,11 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from phalanx.recording.entries import AnyEntry, Config
+from phalanx.dialects.recorded_fields import recorded as recorded_of
+from phalanx.model.kinds import Document
+from phalanx.recording.entries import DECODER, ENCODER, AnyEntry, Config, Put
 from phalanx.recording.log_writer import Bounds, LogWriter
 from phalanx.recording.reading import Recording
 from phalanx.recording.recorder import Recorded, Recorder
@@ -14,6 +17,20 @@ from phalanx.sim.world import World
 
 SMALL = Bounds(segment_bytes=4_000)
 """Segments that are full soon."""
+
+
+def as_read(entry: AnyEntry | None) -> AnyEntry:
+    """Return an entry as whoever reads a recording gets it."""
+    assert entry is not None
+    (found,) = DECODER.decode(ENCODER.encode([entry]))
+    return found
+
+
+def kept(document: Document) -> dict[str, Any]:  # Any: as JSON has it
+    """Return what whoever reads a recording gets of an object."""
+    found = as_read(Put(recorded_of(document)))
+    assert isinstance(found, Put)
+    return found.object
 
 
 @contextmanager

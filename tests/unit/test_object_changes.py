@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from phalanx.dialects.recorded_fields import recorded
 from phalanx.recording.entries import ENCODER, Changed, Gone, Put
 from phalanx.recording.object_changes import KnownObjects, entry_of
 from phalanx.testing import build
+from tests.support.recordings import as_read, kept
 
 Document = dict[str, Any]
 PLANTED = "hunter2"
@@ -44,8 +44,8 @@ def test_whoever_reads_gets_what_is_kept_of_the_whole_object(name: str) -> None:
     objects, before, after = KnownObjects(), waiting(), CHANGES[name]
     for entry in (entry_of(None, before), entry_of(before, after)):
         assert entry is not None
-        found = objects.whole(entry)
-    assert found == Put(dict(recorded(after) or {}))
+        found = objects.whole(as_read(entry))
+    assert found == Put(kept(after))
 
 
 @pytest.mark.parametrize("name", ["bound", "running", "leaves its gate"])
@@ -57,14 +57,13 @@ def test_what_is_the_same_is_not_written_again(name: str) -> None:
 
 def test_a_change_leaves_the_object_from_before_as_it_was() -> None:
     objects, before = KnownObjects(), waiting()
-    first = entry_of(None, before)
+    first = as_read(entry_of(None, before))
     assert isinstance(first, Put)
     assert objects.whole(first) is first
     for after in (CHANGES["bound"], CHANGES["leaves its gate"]):
         change = entry_of(before, after)
-        assert change is not None
-        objects.whole(change)
-    assert first == Put(dict(recorded(before) or {}))
+        objects.whole(as_read(change))
+    assert first == Put(kept(before))
 
 
 def test_a_change_of_an_object_that_is_not_known_is_left_out() -> None:

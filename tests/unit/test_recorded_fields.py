@@ -10,6 +10,7 @@ from phalanx.dialects.cluster import ObjectCluster, places_read, structs_read
 from phalanx.dialects.recorded_fields import MOST_BY_HAND, _keeper, is_recorded, recorded
 from phalanx.errors import SnapshotError
 from phalanx.testing import build
+from tests.support.recordings import kept
 
 PLANTED = "hunter2-planted"
 
@@ -62,7 +63,7 @@ def secretive_pod() -> dict[str, Any]:
 
 def test_no_planted_secret_is_kept() -> None:
     assert json.dumps(secretive_pod()).count(PLANTED) > 25
-    assert PLANTED not in json.dumps(recorded(secretive_pod()))
+    assert PLANTED not in json.dumps(kept(secretive_pod()))
 
 
 @pytest.mark.parametrize("wrong", [PLANTED, [PLANTED], {PLANTED: PLANTED}, 7, None])
@@ -76,28 +77,25 @@ def test_no_secret_is_kept_where_something_else_belongs(place: str, wrong: objec
     for name in outer:
         inner = inner[name]
     inner[last] = wrong
-    assert PLANTED not in json.dumps(recorded(pod))
+    assert PLANTED not in json.dumps(kept(pod))
 
 
 def test_what_sessions_read_is_kept() -> None:
-    kept = recorded(secretive_pod())
-    assert kept is not None
-    assert kept["metadata"]["annotations"] == {
+    found = kept(secretive_pod())
+    assert found["metadata"]["annotations"] == {
         "scheduling.k8s.io/group-name": "train", "volcano.sh/task-spec": "worker", "gpu-fraction": "0.5",
     }  # fmt: skip
-    assert kept["metadata"]["labels"] == {"app": "train"}
-    assert kept["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "1", "nvidia.com/gpu": "1"}}
-    assert kept["spec"]["tolerations"] == [{"key": "gpu", "operator": "Exists"}]
-    assert kept["spec"]["volumes"] == [{"name": "data"}, {"name": "claim", "persistentVolumeClaim": {"claimName": "c"}}]
+    assert found["metadata"]["labels"] == {"app": "train"}
+    assert found["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "1", "nvidia.com/gpu": "1"}}
+    assert found["spec"]["tolerations"] == [{"key": "gpu", "operator": "Exists"}]
+    assert found["spec"]["volumes"] == [{"name": "data"}, {"name": "claim", "persistentVolumeClaim": {"claimName": "c"}}]
 
 
 def test_a_pod_is_read_the_same_from_what_is_kept() -> None:
-    whole, kept = ObjectCluster(), ObjectCluster()
-    found = recorded(secretive_pod())
-    assert found is not None
+    whole, read = ObjectCluster(), ObjectCluster()
     whole.put(secretive_pod())
-    kept.put(found)
-    (task,), (again,) = ([*cluster.state._tasks.values()] for cluster in (whole, kept))
+    read.put(kept(secretive_pod()))
+    (task,), (again,) = ([*cluster.state._tasks.values()] for cluster in (whole, read))
     known = {key: text for key, text in task.annotations.items() if key in again.annotations}
     assert (task.key, task.gang, task.role, known) == (again.key, again.gang, again.role, again.annotations)
     assert astuple(task.shape) == astuple(again.shape)
@@ -112,7 +110,6 @@ def test_every_kind_that_is_read_is_recorded_and_secrets_are_not() -> None:
 
 def test_a_broken_object_is_as_broken_afterwards() -> None:
     node = {**build.node("a"), "status": {"allocatable": "all of it"}}
-    for document in (node, recorded(node)):
-        assert document is not None
+    for document in (node, kept(node)):
         with pytest.raises(SnapshotError, match=r"status\.allocatable"):
             ObjectCluster().put(document)

@@ -158,6 +158,14 @@ def test_a_bind_that_comes_with_other_news_is_read_as_a_whole() -> None:
     assert scene.tell_pod(node="n0", phase="Running") is SOON  # the label is gone again
 
 
+def test_an_owner_that_comes_with_a_bind_is_seen() -> None:
+    scene = Scene()
+    scene.assume(Status.BINDING)
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "j", "controller": True}
+    assert scene.tell_pod(node="n0", ownerReferences=[owner]) is NEVER
+    assert (scene.stands, scene.task.has_controller) == ((Status.BOUND, "n0"), True)
+
+
 def test_a_guess_falls_when_the_cluster_tells_otherwise() -> None:
     scene = Scene()
     scene.tell(build.node("n1"))

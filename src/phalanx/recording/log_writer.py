@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from phalanx.errors import RecordingError
@@ -168,24 +169,27 @@ class LogWriter:
         while self._queue:
             item = self._queue.popleft()
             if isinstance(item, Entry):
-                self._take((item,))
+                self._made.append(item)
             elif isinstance(item, Checkpoint):
                 self._encode()
                 self._begin_segment()
                 self._take(item.entries())
             elif self._segment is not None:  # otherwise after an error
-                self._take(item())
+                self._made += item()
+            if len(self._made) >= ENCODED_TOGETHER:
+                self._encode()
+                self._breathe()
         self._encode()
         if self._segment is not None:
             self._segment.flush()
             self._look_at_size(self._segment)
 
     def _take(self, made: Iterable[AnyEntry]) -> None:
-        for entry in made:
-            self._made.append(entry)
-            if len(self._made) >= ENCODED_TOGETHER:
-                self._encode()
-                self._breathe()
+        entries = iter(made)
+        while some := [*islice(entries, ENCODED_TOGETHER)]:
+            self._made = some
+            self._encode()
+            self._breathe()
 
     def _encode(self) -> None:
         made, self._made = self._made, []

@@ -17,7 +17,7 @@ from phalanx.state.quorum import MINIMA
 
 Parts = dict[str, dict[str, Any]]  # Any: as JSON has it
 Place = tuple[str, str, str, str]
-LABELS, OWNERS = "labels", "ownerReferences"
+LABELS = "labels"
 POD_PLACE = (POD.group, POD.kind)
 OF_ONE_OBJECT = ("name", "namespace", "uid", "creationTimestamp")
 """Metadata that never changes: with another uid it is another object."""
@@ -32,11 +32,9 @@ def entry_of(before: Document | None, after: Document) -> AnyEntry | None:
     return None if kept is None else Put(kept)
 
 
-def landed_entry(before: Document, after: Document) -> AnyEntry | None:
-    """Return the entry for a pod of which the cache knows that only a bind has come through; little is left to be compared."""
-    old, meta = before["metadata"], after["metadata"]
-    if old.get(OWNERS) != meta.get(OWNERS):
-        return entry_of(before, after)
+def landed_entry(after: Document) -> Landed:
+    """Return the entry for a pod of which the cache knows that only a bind has come through; nothing is left to be compared."""
+    meta = after["metadata"]
     labels = {name: text for name, text in (meta.get(LABELS) or {}).items() if name.startswith(TOPOLOGY)}
     minima, status = (meta.get(ANNOTATED) or {}).get(MINIMA), part_taken(POD_PLACE, "status")(after.get("status"))
     return Landed(meta.get("namespace", ""), meta["name"], after["spec"]["nodeName"], labels, minima, status)

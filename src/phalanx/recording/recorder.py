@@ -147,8 +147,7 @@ class Recorder:
             self._add(lambda: self._change(now, event, has_landed))
 
     def _change(self, now: float, event: WatchEvent, has_landed: bool) -> list[AnyEntry]:
-        before = event.before
-        entry = landed_entry(before, event.object) if has_landed and before is not None else _entry(event)
+        entry = landed_entry(event.object) if has_landed else _entry(event)
         if entry is None:
             return []
         if abs(now - self._last) < TIME_STEP_SECONDS:

@@ -378,6 +378,8 @@ def _is_other(before: Document, after: Document) -> bool:
     old, new = before["metadata"], after["metadata"]
     if old.get("labels") != new.get("labels") and _own_labels(old) != _own_labels(new):
         return True
+    if old.get("ownerReferences") != new.get("ownerReferences"):
+        return True
     is_same = are_same_but_for_minima(old.get("annotations"), new.get("annotations"))
     return not is_same or old.get("deletionTimestamp") != new.get("deletionTimestamp") or _phase(before) != _phase(after)
 

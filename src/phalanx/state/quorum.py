@@ -25,9 +25,9 @@ GANG = "gang"
 def as_members_say(gang: Gang, members: Iterable[tuple[Task, int]]) -> Gang:
     """Return the gang with the minima that hold for these members, whatever their nodes.
 
-    Two sorts of gangs change. One of `Quorum.ONCE` needs nobody once it was whole, as long as one of those that were is left. One of
-    pods alone needs no more members than its controller wants once it has started: pods keep the description that they were created
-    with, so that whoever takes some away cannot say that fewer are needed.
+    Two sorts of gangs change. One of `Quorum.ONCE` needs nobody once it was whole, as long as one of those that were is left. One
+    of pods alone needs no more members than its controller wants once it has started: pods keep the description that they were
+    created with, so that whoever takes some away cannot say that fewer are needed.
     """
     if gang.quorum is not Quorum.ONCE:
         return gang if gang.has_object else _as_wanted(gang, [task for task, _ in members])
