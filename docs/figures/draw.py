@@ -13,6 +13,8 @@ from typing import Any
 FOLDER = Path(__file__).parent
 RACE = FOLDER.parents[1] / "benchmarks" / "race.json"
 """What `make race` has measured; it draws the figure anew."""
+EXTRA = "recorded"
+"""The contender that shows what a recording costs; beside the others it says nothing."""
 
 STYLE = """
 svg { font: 14px system-ui, sans-serif; }
@@ -329,8 +331,8 @@ def _deciding(drawing: Drawing) -> None:
 
 def race(results: Path = RACE) -> Drawing:
     """One panel for each row of the race, with a bar for each scheduler."""
-    measured = json.loads(results.read_text())["rows"] if results.exists() else []
-    panels = [_bars(row) for row in measured]
+    found = json.loads(results.read_text()) if results.exists() else {"titles": {}, "rows": []}
+    measured, panels = found["rows"], [_bars(row) for row in found["rows"]]
     lines = max((len(bars) for bars in panels), default=0)
     height = 62 + lines * 20
     drawing = Drawing(
@@ -341,7 +343,7 @@ def race(results: Path = RACE) -> Drawing:
     if not panels:
         drawing.text(24, 32, "Not measured yet: run 'make race'.", "quiet")
     for number, (row, bars) in enumerate(zip(measured, panels, strict=True)):
-        _panel(drawing, (24 + number % 2 * 368, 32 + number // 2 * height), row, bars)
+        _panel(drawing, (24 + number % 2 * 368, 32 + number // 2 * height), row, bars, found["titles"])
     return drawing
 
 
@@ -350,11 +352,14 @@ def _bars(row: dict[str, Any]) -> list[tuple[str, float | None]]:
     number = "p50" if row["load"] in ("arrivals", "backlog") else "seconds"
     rounds: dict[str, list[float | None]] = {}
     for outcome in row["outcomes"]:
-        rounds.setdefault(outcome["contender"], []).append(outcome["numbers"].get(number))
+        if outcome["contender"] != EXTRA:
+            rounds.setdefault(outcome["contender"], []).append(outcome["numbers"].get(number))
     return [(name, None if None in found else median(each or 0.0 for each in found)) for name, found in rounds.items()]
 
 
-def _panel(drawing: Drawing, corner: tuple[float, float], row: dict[str, Any], bars: list[tuple[str, float | None]]) -> None:
+def _panel(
+    drawing: Drawing, corner: tuple[float, float], row: dict[str, Any], bars: list[tuple[str, float | None]], titles: dict[str, str]
+) -> None:
     """Draw one row of the race; bars are as long as its times, the longest as wide as there is room."""
     x, y = corner
     about = {"arrivals": "complete to started, p50", "backlog": "room to next start, p50", "overload": "until all room is used"}
@@ -363,11 +368,11 @@ def _panel(drawing: Drawing, corner: tuple[float, float], row: dict[str, Any], b
     longest = max((value for _, value in bars if value is not None), default=0.0) or 1.0
     for number, (name, value) in enumerate(bars):
         top = y + 26 + number * 20
-        drawing.text(x + 84, top + 12, name, "small", "end")
-        width = 0.0 if value is None else max(1.0, value / longest * 180)
+        drawing.text(x + 172, top + 12, titles.get(name, name), "small", "end")
+        width = 0.0 if value is None else max(1.0, value / longest * 110)
         if value is not None:
-            drawing.box(x + 92, top, width, 15, {"phalanx": "blue", "raw": "box"}.get(name, "orange"))
-        drawing.text(x + 98 + width, top + 12, "not in time" if value is None else _time(value), "small quiet")
+            drawing.box(x + 180, top, width, 15, {"phalanx": "blue", "raw": "box"}.get(name, "orange"))
+        drawing.text(x + 186 + width, top + 12, "not in time" if value is None else _time(value), "small quiet")
 
 
 def _time(seconds: float) -> str:
