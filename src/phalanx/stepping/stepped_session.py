@@ -43,9 +43,9 @@ class _ListeningTrace(Trace):
 
     __slots__ = ("_is_enough", "_session")
 
-    def __init__(self, is_enough: Callable[[int, Session], bool]) -> None:
-        """Start before the session is there."""
-        super().__init__(EVERYTHING)
+    def __init__(self, is_enough: Callable[[int, Session], bool], gangs: Collection[str]) -> None:
+        """Start before the session is there; with `gangs` only what concerns these is recorded."""
+        super().__init__(EVERYTHING, gangs)
         self._is_enough = is_enough
         self._session: Session | None = None
 
@@ -76,10 +76,11 @@ class _Part:
     policy: Policy
     catalogue: Catalogue
     decisions: Decisions
+    gangs: Collection[str]
 
     def run(self, is_enough: Callable[[int, Session], bool]) -> None:
         """Run the cycle again, until it is enough."""
-        trace = _ListeningTrace(is_enough)
+        trace = _ListeningTrace(is_enough, self.gangs)
         with suppress(_Reached):
             run_traced(self.snapshot, self.policy, self.catalogue, trace, opened=trace.opened)
 
@@ -100,9 +101,9 @@ class Step:
 class SteppedSession:
     """A session with its steps; each can be read again as often as one likes."""
 
-    def __init__(self, snapshot: Snapshot, profile: Profile, title: str = "session") -> None:
-        """Decide once, and keep what happened."""
-        self.snapshot, self.title = snapshot, title
+    def __init__(self, snapshot: Snapshot, profile: Profile, title: str = "session", *, gangs: Collection[str] = ()) -> None:
+        """Decide once, and keep what happened; with `gangs` only what concerns these, which is far less in a large cluster."""
+        self.snapshot, self.title, self._gangs = snapshot, title, gangs
         self._parts: list[_Part] = []
         shards = decide(snapshot, profile, run=self._run)
         self.decisions = together(shards)
@@ -113,8 +114,8 @@ class SteppedSession:
         self, snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, trace_level: int = 0, traced_gangs: Collection[str] = ()
     ) -> Decisions:
         """Decide as `run_isolated` does, and remember on what: gangs on which the cycle fails are left out of it."""
-        decisions = run_isolated(snapshot, policy, catalogue, trace_level=EVERYTHING)
-        self._parts.append(_Part(without(snapshot, decisions.faults), policy, catalogue, decisions))
+        decisions = run_isolated(snapshot, policy, catalogue, trace_level=EVERYTHING, traced_gangs=self._gangs)
+        self._parts.append(_Part(without(snapshot, decisions.faults), policy, catalogue, decisions, self._gangs))
         return decisions
 
     @property
