@@ -24,6 +24,8 @@ class ClusterThen:
     now: float
     documents: list[dict[str, Any]]  # Any: as JSON has it
     config: Config
+    schedulers: tuple[str, ...] = ()
+    """Whose pods the process that was recorded looked after; everybody's if there are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +76,13 @@ def span_of(recording: Recording) -> Span:
 
 def cluster_at(folder: Path, text: str | None, *, tell: Callable[[str], None]) -> ClusterThen:
     """Return the cluster of a recording at a moment; at its end without one."""
-    recording = Recording(folder, tell=tell)
     span = span_of(Recording(folder, tell=lambda text: None))
-    moment = span.ended if text is None else span.moment(text)
+    return cluster_when(folder, span.ended if text is None else span.moment(text), tell=tell)
+
+
+def cluster_when(folder: Path, moment: float, *, tell: Callable[[str], None]) -> ClusterThen:
+    """Return the cluster of a recording as it was so many seconds after 1970."""
+    recording = Recording(folder, tell=tell)
     cluster, config = RecordedCluster(), Config("", "")
     for _, entry in recording.entries(since=moment):
         if isinstance(entry, Header | Moment | Decided | Checkpoint) and entry.now > moment:
@@ -84,4 +90,5 @@ def cluster_at(folder: Path, text: str | None, *, tell: Callable[[str], None]) -
         if isinstance(entry, Header | Config):
             config = entry.config if isinstance(entry, Header) else entry
         cluster.enter(entry)
-    return ClusterThen(moment, [dict(item) for item in cluster.mirror.everything()], config)
+    schedulers = tuple(sorted(cluster.cache.cluster.schedulers))
+    return ClusterThen(moment, [dict(item) for item in cluster.mirror.everything()], config, schedulers)
