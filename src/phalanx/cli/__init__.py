@@ -42,6 +42,7 @@ ENTRIES_BY_NAME = {
     "tune": Entry("phalanx.cli.tune:command", "Search settings of the scheduler by simulation."),
     "record": Entry("phalanx.cli.record:command", "Record what happens in a cluster, whoever schedules it."),
     "replay": Entry("phalanx.cli.replay:command", "Decide again what a recorded scheduler decided, and compare."),
+    "ui": Entry("phalanx.cli.ui:command", "Show a cluster, files or a recording in a browser."),
     "shadow": Entry("phalanx.cli.shadow:command", "Show what a shadow beside other schedulers has seen."),
     "run": Entry("phalanx.cli.run:command", "Schedule the gangs of a Kubernetes cluster."),
     "up": Entry("phalanx.cli.up:command", "Start an embedded cluster on this machine."),

@@ -17,8 +17,18 @@ def write_notes(given: SessionInput, snapshot: Snapshot, missing: Sequence[Missi
     """Write what was unknown, missing, there twice, skipped or grouped in vain in the input; return the notes among it."""
     for text in given.intake.warnings():
         output.warning(text)
-    notes = [*given.notes, *notes_on(given.intake, snapshot, missing), *notes_on_pools(snapshot, given.policy)]
-    return _written(notes)
+    return _written(_notes(given, snapshot, missing))
+
+
+def notes_of(given: SessionInput) -> list[str]:
+    """Return all that is to be said about an input."""
+    snapshot = given.snapshot()
+    rejected = [f"rejected: {text}" for _, text in given.intake.refused]
+    return [*rejected, *_notes(given, snapshot, given.intake.missing(snapshot)), *given.intake.warnings()]
+
+
+def _notes(given: SessionInput, snapshot: Snapshot, missing: Sequence[MissingReference]) -> list[str]:
+    return [*given.notes, *notes_on(given.intake, snapshot, missing), *notes_on_pools(snapshot, given.policy)]
 
 
 def write_absences(given: SessionInput, snapshot: Snapshot, more: Sequence[Document] = (), *, but: str | None = None) -> list[str]:

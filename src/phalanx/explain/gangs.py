@@ -66,6 +66,12 @@ class GangBook:
         """Return all gangs, each that waits with the reason that the last session gave."""
         return gang_list(snapshot, lambda state: self._reason(state, snapshot), lambda state: self.code(GangKey(state.key)))
 
+    def reason(self, gang: GangKey, snapshot: Snapshot) -> str:
+        """Return why a gang of the cluster waits, from the last session that looked at it; empty if it did not wait then."""
+        if gang in self._why:
+            return self._why[gang]
+        return _unseen(GangState(snapshot.gangs[gang], ((task, -1) for task in snapshot.members_of(gang).values())), snapshot)
+
     def code(self, gang: GangKey) -> str:
         """Return the reason code of a gang, from the last session that looked at it."""
         return self._codes.get(gang, "")

@@ -169,6 +169,10 @@ class TrialCluster:
         """Return the cluster as a session sees it now."""
         return self._cluster.snapshot(self.now)
 
+    def enter(self, edit: Edit) -> SnapshotError | None:
+        """Make a change for good, as when an object has changed; return what is wrong with one that nobody can read."""
+        return self._problem(edit)
+
     # --- trying ------------------------------------------------------------------------------------------------------
 
     def decide(self, *, traced: Collection[str] = ()) -> Trial:

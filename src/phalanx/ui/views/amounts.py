@@ -1,0 +1,26 @@
+"""Amounts of resources on the page: in the unit that people count, with its name."""
+
+from phalanx.model.resources import CPU, GPU, MEMORY, readable, scale_of
+
+UNITS = {GPU: "GPUs", CPU: "CPUs"}
+
+
+def unit_of(resource: str) -> str:
+    """Return what one counts of a resource."""
+    return UNITS.get(resource, resource)
+
+
+def amount_text(resource: str, amount: float) -> str:
+    """Write an amount in units: ``4``, ``32Gi``, ``0.5``."""
+    return readable(resource, amount) if resource == MEMORY else f"{amount:g}"
+
+
+def with_unit(resource: str, amount: float) -> str:
+    """Write an amount with its unit: ``4 GPUs``, ``1 GPU``, ``32Gi memory``."""
+    unit = unit_of(resource)
+    return f"{amount_text(resource, amount)} {unit.removesuffix('s') if amount == 1 and resource in UNITS else unit}"
+
+
+def in_units(resource: str, amount: float) -> float:
+    """Return an amount of the engine in units."""
+    return amount / scale_of(resource)
