@@ -150,6 +150,6 @@ def test_the_page_and_the_program_use_the_same_words(browser: Browser) -> None:
     tab = browser.open("about:blank")
     seconds = [0, 0.04, 0.05, 0.25, 1, 9.94, 9.96, 10, 59.4, 59.5, 61, 3599.4, 3599.6, 3600, 5430, 86399, 86400, 90000, 1e6, 1e8]
     numbers = [0, 1, 0.5, 3.14, 99.99, 100.4, 1234567]
-    module = files("phalanx").joinpath("sim", "page", "words.js").read_text(encoding="utf-8").replace("export ", "")
+    module = files("phalanx").joinpath("ui", "static", "charts", "words.js").read_text(encoding="utf-8").replace("export ", "")
     ask = f"(() => {{ {module}\n return [{json.dumps(seconds)}.map(durationWords), {json.dumps(numbers)}.map(numberWords)]; }})()"
     assert tab.value(ask) == [[duration(value) for value in seconds], [number(value) for value in numbers]]

@@ -1,8 +1,9 @@
 """The page of a simulation: one HTML file that needs nothing else, for one result or several to compare.
 
 Words and tables are written here and are there without a script; charts are drawn in the browser from packed data. The parts of
-the page stand in the folder `page`: a frame, the part of one result, a style sheet, and ES modules that are joined into one script.
-Its content policy lets only that script and that style sheet in, so that nothing in the data can run or load anything.
+the page stand in the folder `page`: a frame, the part of one result, and what starts the charts. The charts themselves, their
+words and the style sheet are those of the live page (`ui/static/charts`); all modules are joined into one script. The content
+policy lets only that script and that style sheet in, so that nothing in the data can run or load anything.
 """
 
 import json
@@ -18,16 +19,17 @@ from phalanx.sim.report_data import pack
 from phalanx.sim.report_tables import autoscaler, comparison, evictions, figures, nodes, queues, waits
 from phalanx.sim.report_text import Result, deadlocks, headline, resource_word, titles
 
-MODULES = ("words", "canvas", "times", "gangs", "gantt", "gantt_view", "heat", "shares", "waits", "report")
+CHARTS = ("words", "canvas", "times", "gangs", "gantt", "gantt_view", "heat", "shares", "waits")
+MODULES = (*CHARTS, "report")
 """Each uses only those before it."""
 
-_IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./(\w+)\.js";$', re.MULTILINE)
+_IMPORT = re.compile(r'^import (\{[^}]*\}) from "[./\w]*?(\w+)\.js";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:function|const) (\w+))", re.MULTILINE)
 
 
 def page(results: list[Result], found: Comparison | None = None) -> str:
     """Write the page of some results; a comparison comes first, if there is one, and may be about more than these results."""
-    script, style = joined_script(), _part("report.css")
+    script, style = joined_script(), _chart_part("report.css")
     if found is None and len(results) > 1:
         found = compared({title: [result] for title, result in zip(titles(results), results, strict=True)})
     return Template(_part("report.html")).substitute(
@@ -45,7 +47,7 @@ def page(results: list[Result], found: Comparison | None = None) -> str:
 
 def joined_script() -> str:
     """Return the modules of the page as one script, each in a scope of its own."""
-    return "".join(_scoped(name, _part(f"{name}.js")) for name in MODULES)
+    return "".join(_scoped(name, _chart_part(f"{name}.js")) for name in CHARTS) + _scoped("report", _part("report.js"))
 
 
 def _scoped(name: str, module: str) -> str:
@@ -57,6 +59,10 @@ def _scoped(name: str, module: str) -> str:
 
 def _part(name: str) -> str:
     return files("phalanx").joinpath("sim", "page", name).read_text(encoding="utf-8")
+
+
+def _chart_part(name: str) -> str:
+    return files("phalanx").joinpath("ui", "static", "charts", name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:

@@ -1,11 +1,11 @@
 // Starts the charts of each result, shows the chosen one, and draws again when size, colours or paper change.
 
-import { showTip } from "./canvas.js";
-import { unpackGangs } from "./gangs.js";
-import { startGantt } from "./gantt_view.js";
-import { startHeat } from "./heat.js";
-import { startShares } from "./shares.js";
-import { startWaits } from "./waits.js";
+import { showTip } from "../../ui/static/charts/canvas.js";
+import { unpackGangs } from "../../ui/static/charts/gangs.js";
+import { startGantt } from "../../ui/static/charts/gantt_view.js";
+import { startHeat } from "../../ui/static/charts/heat.js";
+import { startShares } from "../../ui/static/charts/shares.js";
+import { startWaits } from "../../ui/static/charts/waits.js";
 
 function startResult(section, result) {
   const chart = (name) => section.querySelector(`[data-chart=${name}]`);
