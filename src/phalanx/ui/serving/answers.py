@@ -133,8 +133,9 @@ def _refuse_part(reader: Reader, what: str) -> None:
 # --- sessions ------------------------------------------------------------------------------------------------------------
 
 
-def _shelf(reader: Reader) -> SessionShelf:
+async def _shelf(reader: Reader) -> SessionShelf:
     _refuse_part(reader, "to look at sessions")
+    await reader.showing.board.current()  # where nobody has looked yet, no session was held
     found = reader.showing.source.sessions
     if found is None:
         raise Missing("no sessions are kept here")
@@ -142,10 +143,10 @@ def _shelf(reader: Reader) -> SessionShelf:
 
 
 async def _sessions(reader: Reader) -> web.StreamResponse:
-    shelf, seen = _shelf(reader), await reader.showing.board.current()
+    shelf = await _shelf(reader)
     kept = await asyncio.to_thread(shelf.kept)
     return plain({
-        "now": seen.now,
+        "now": reader.showing.source.now,
         "sessions": [
             {
                 "key": item.key, "now": item.now, "placed": item.placed, "pipelined": item.pipelined, "evicted": item.evicted,
@@ -157,13 +158,13 @@ async def _sessions(reader: Reader) -> web.StreamResponse:
 
 
 async def _steps(reader: Reader) -> web.StreamResponse:
-    shelf, level = _shelf(reader), min(reader.number("level", SHOWN), MOST_LEVEL)
+    shelf, level = await _shelf(reader), min(reader.number("level", SHOWN), MOST_LEVEL)
     session = await reader.showing.sessions.of(shelf, reader.asked("session"), reader.request.query.get("gang", ""))
     return plain(await asyncio.to_thread(steps_document, session, level))
 
 
 async def _step(reader: Reader) -> web.StreamResponse:
-    shelf, number = _shelf(reader), reader.number("step", 1)
+    shelf, number = await _shelf(reader), reader.number("step", 1)
     session = await reader.showing.sessions.of(shelf, reader.asked("session"), reader.request.query.get("gang", ""))
     return plain(await asyncio.to_thread(step_document, session, number))
 

@@ -7,14 +7,15 @@ from phalanx.explain.queue_figures import Rows, queue_line, queue_rows
 from phalanx.explain.reason_text import scarce_first
 from phalanx.model.listing import listed
 from phalanx.model.queue import Queue
-from phalanx.model.resources import PODS
+from phalanx.model.resources import PODS, scale_of
 from phalanx.ui.scope import Scope
 from phalanx.ui.seen import SeenCluster, SeenGang
 from phalanx.ui.views import Json
 from phalanx.ui.views.amounts import with_unit
+from phalanx.ui.views.entitlement import entitlements
 
-KINDS = {"deserved": "deserved", "fair_share": "fairShare", "allocated": "allocated", "capability": "limit"}
-"""Figures of queues, and what they are called in documents."""
+KINDS = {"deserved": "fairShare", "fair_share": "fairShare", "allocated": "allocated", "capability": "limit"}
+"""Figures of queues, and what they are called in documents: what a session gives a queue is its share for now."""
 TINY = 1e-6
 MOST_NAMED = 4
 
@@ -25,9 +26,9 @@ def queues(seen: SeenCluster, scope: Scope) -> Json:
         return {"now": seen.now, "resources": [], "queues": [], "lending": [], "hidden": True}
     known, rows = seen.snapshot.queue_objects, queue_rows(seen.snapshot, seen.figures)
     resources = scarce_first({resource for _, resource, _ in rows} - {PODS})
-    gangs, inner = _gangs_by_queue(seen, scope), {queue.parent for queue in known.values()}
+    gangs, deserved = _gangs_by_queue(seen, scope), {resource: _deserved(seen, resource) for resource in resources}
     found = [
-        _document(known[name], rows, resources) | {"depth": depth, "inner": name in inner} | asdict(gangs.get(name, _Gangs()))
+        _document(known[name], rows, deserved) | {"depth": depth} | asdict(gangs.get(name, _Gangs()))
         for name, depth in _in_tree_order(known)
     ]
     return {
@@ -39,22 +40,31 @@ def queues(seen: SeenCluster, scope: Scope) -> Json:
 # --- one queue -----------------------------------------------------------------------------------------------------------
 
 
-def _document(queue: Queue, rows: Rows, resources: Sequence[str]) -> Json:
-    figures = {resource: _figures(queue, resource, rows) for resource in resources}
+def _deserved(seen: SeenCluster, resource: str) -> dict[str, float]:
+    snapshot = seen.snapshot
+    row = snapshot.space.row_by_name.get(resource)
+    offered = 0.0 if row is None else float(snapshot.nodes.allocatable[row].sum()) / scale_of(resource)
+    busy = {gang.queue for gang in snapshot.gangs.values()}
+    return entitlements(snapshot.queue_objects, busy, resource, offered)
+
+
+def _document(queue: Queue, rows: Rows, deserved: Mapping[str, Mapping[str, float]]) -> Json:
+    figures = {resource: _figures(queue, resource, rows, own.get(queue.name)) for resource, own in deserved.items()}
     return {
         "name": queue.name, "parent": queue.parent, "state": queue.state, "weight": queue.weight,
         "reclaimable": queue.is_reclaimable, "figures": {resource: each for resource, each in figures.items() if each},
     }  # fmt: skip
 
 
-def _figures(queue: Queue, resource: str, rows: Rows) -> Json:
-    """Return what a queue has of one resource; what it borrows is more than it deserves, and others may take it back."""
+def _figures(queue: Queue, resource: str, rows: Rows, deserved: float | None) -> Json:
+    """Return what a queue has of one resource: borrowed is more than it deserves, reclaimable what others may take back now."""
     found = {word: rows[queue.name, resource, kind] for kind, word in KINDS.items() if (queue.name, resource, kind) in rows}
-    allocated, deserved = found.get("allocated", 0.0), found.get("deserved")
     if deserved is None:
         return found
+    allocated = found.get("allocated", 0.0)
+    beyond = max(allocated - found.get("fairShare", deserved), 0.0) if queue.is_reclaimable else 0.0
     borrowed = max(allocated - deserved, 0.0)
-    return {**found, "allocated": allocated, "borrowed": borrowed, "reclaimable": borrowed if queue.is_reclaimable else 0.0}
+    return {**found, "allocated": allocated, "deserved": deserved, "borrowed": borrowed, "reclaimable": beyond}
 
 
 def _in_tree_order(known: Mapping[str, Queue]) -> list[tuple[str, int]]:
@@ -127,8 +137,10 @@ def _lending(found: Sequence[Json], resource: str) -> Iterator[Json]:
 
 def _loan(lender: str, spare: float, borrowers: Mapping[str, float], resource: str) -> Json:
     lent = min(spare, sum(borrowers.values()))
-    names = [f"{name} ({with_unit(resource, amount)} beyond what it deserves)" for name, amount in _largest_first(borrowers)]
-    text = f"{lender} lends {with_unit(resource, lent)} that it deserves and does not use, to {listed(names, MOST_NAMED)}"
+    names = [
+        f"{name} ({with_unit(resource, round(amount, 3))} beyond what it deserves)" for name, amount in _largest_first(borrowers)
+    ]
+    text = f"{lender} lends {with_unit(resource, round(lent, 3))} that it deserves and does not use, to {listed(names, MOST_NAMED)}"
     return {"lender": lender, "borrowers": [name for name, _ in _largest_first(borrowers)], "amount": lent, "text": text}
 
 
