@@ -65,11 +65,19 @@ class Answer:
         return {row.gang: row for row in self.rows}
 
 
+def sentence(answer: Answer) -> str:
+    """Say in one sentence what the gang waits for that was asked about, or why it does not wait."""
+    if not answer.estimates:
+        return _nobody(answer)
+    found = answer.estimates[0]
+    return reason(found, answer.row_by_gang[found.gang], answer.question)
+
+
 def write(answer: Answer, form: str, notes: Sequence[str] = ()) -> None:
     """Write an answer in the form that was asked for; programs get the notes on the input too. More notes say what was assumed."""
     if form != "table":
-        data = _data(answer)
-        output.write_data({**data, "notes": [*notes, *data["notes"]]}, form)
+        found = as_data(answer)
+        output.write_data({**found, "notes": [*notes, *found["notes"]]}, form)
         return
     if not answer.estimates:
         output.say(_nobody(answer))
@@ -198,7 +206,8 @@ def _why_not_counted(answer: Answer, recent: Arrivals) -> str:
 # --- data ------------------------------------------------------------------------------------------------------------------
 
 
-def _data(answer: Answer) -> dict[str, Any]:
+def as_data(answer: Answer) -> dict[str, Any]:
+    """Return an answer for programs."""
     question = answer.question
     return {
         "now": moment_text(int(question.now)), "horizonSeconds": question.horizon, "seeds": answer.alone,

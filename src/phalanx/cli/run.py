@@ -86,14 +86,17 @@ DIALECTS = ("kai", "volcano", "coscheduling", "koordinator", "native")
 @click.option(
     "--lease-duration", default=15.0, show_default=True, metavar="SECONDS", help="Silence after which another replica takes over."
 )
-@click.option("--http", metavar="HOST:PORT", help="Address for /livez, /readyz, /metrics and /configz; off by default.")
+@click.option(
+    "--http", metavar="HOST:PORT", help="Address for /livez, /readyz, /metrics, /configz and the page at /ui/; off by default."
+)
 @click.option(
     "--tls-cert-file", metavar="FILE", help="Certificate for --http in PEM, read again when it changes; no TLS by default."
 )
 @click.option("--tls-private-key-file", metavar="FILE", help="Private key of --tls-cert-file in PEM.")
 @click.option(
     "--authentication", type=click.Choice(["none", "token"]), default="none", show_default=True,
-    help="Who may read /metrics and /configz: everybody, or whoever the API server allows by a token. Probes are always open.",
+    help="Who may read /metrics, /configz and the page: everybody, or whoever the API server allows by a token. Probes are always "
+    "open. Without tokens the page is served to this machine alone.",
 )  # fmt: skip
 @click.option("-v", "--verbosity", type=click.IntRange(0, 9), default=1, show_default=True, metavar="N", help="Log verbosity.")
 @click.option("--gang", "gangs", multiple=True, metavar="NAMESPACE/NAME", help=GANG_HELP)
@@ -277,6 +280,7 @@ async def _schedule(asked: RunOptions, client: "Client") -> None:
     import logging
     import signal
 
+    from phalanx.cli.run_page import with_page
     from phalanx.config.reference import in_full
     from phalanx.live.app import Live
     from phalanx.live.logs import logger_of, logging_started
@@ -293,6 +297,7 @@ async def _schedule(asked: RunOptions, client: "Client") -> None:
 
     with logging_started(asked.verbosity, asked.log_format):
         live = Live(client, _setup(asked, source), report=report)
+        address = with_page(address, asked, live, client)
         operations = Operations(
             live, config=source, describe=in_full, traced_gangs=asked.gangs, is_served=address is not None
         )  # fmt: skip

@@ -65,6 +65,10 @@ SOLO_PROFILE = "default-scheduler"
 @click.option(
     "--report", type=click.Path(dir_okay=False), metavar="FILE", help="Write a self-contained HTML page with charts to this file."
 )
+@click.option(
+    "--results", type=click.Path(file_okay=False), metavar="DIR",
+    help="Write the results to files in this folder, also while the simulation runs; 'phalanx ui --results' shows them.",
+)  # fmt: skip
 @record_options
 @policy_options.form
 @click.option("-v", "verbosity", type=click.Choice(LEVELS), help=VERBOSITY_HELP)
@@ -115,6 +119,7 @@ class SimulateOptions(RecordOptions):
     compare: str | None
     speed: str
     report: str | None
+    results: str | None
     form: str
     verbosity: str | None
     gangs: tuple[str, ...]
@@ -147,7 +152,8 @@ class SimulateOptions(RecordOptions):
                 raise click.UsageError("--on: one simulation runs on this machine; several go with --seeds 1..20")
             return
         single = {
-            "--seed": self.seed is not None, "--record": bool(self.record), "-v": self.verbosity is not None,
+            "--seed": self.seed is not None, "--record": bool(self.record), "--results": bool(self.results),
+            "-v": self.verbosity is not None,
             "--speed": self.factor is not None,
         }  # fmt: skip
         for option in (name for name, is_given in single.items() if is_given):

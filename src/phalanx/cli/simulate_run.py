@@ -5,7 +5,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -33,6 +33,7 @@ from phalanx.sim.comparison import Comparison, compared
 from phalanx.sim.metrics import short_time
 from phalanx.sim.playback import play
 from phalanx.sim.result import Run, result
+from phalanx.sim.served_results import RUNNING, ResultWriter
 from phalanx.sim.settings import Settings
 from phalanx.sim.setup import set_stage, set_workload
 from phalanx.sim.sshkeys import pair_for
@@ -68,9 +69,11 @@ def simulate(asked: SimulateOptions) -> SimulationOutcome:
     with pace.listening():
         for name, policy in policies:
             world = world_of(given, name, policy)
-            trace = SimulationTrace(asked, name, world)
+            trace, written = SimulationTrace(asked, name, world), _writer(asked, name, given)
+            pace.passing = written.pass_by
             with _recorded(asked, world), told(world, name, is_traced=asked.verbosity == LEVELS[-1]):
                 shown = simulated(given, name, world, pace)
+            written.end(shown.result)
             outcome.shown.append(replace(shown, result=trace.in_answer(dict(shown.result))))
             outcome.is_interrupted = pace.is_over
             if pace.is_over:
@@ -81,6 +84,31 @@ def simulate(asked: SimulateOptions) -> SimulationOutcome:
         outcome.complaints = [text for item in results for check in given.scenario.expect for text in check.complaints(item)]
     _write(asked, outcome)
     return outcome
+
+
+class WrittenResults:
+    """Writes what a simulation comes to, if that was asked for."""
+
+    def __init__(self, writer: ResultWriter | None, name: str, seed: int) -> None:
+        """Without a writer nothing is written."""
+        self._writer, self._name, self._seed = writer, name, seed
+
+    def pass_by(self, world: World) -> None:
+        """Write how far it has got, now and then."""
+        if self._writer is not None:
+            self._writer.pass_by(world, Run(self._name, self._seed, ending=RUNNING))
+
+    def end(self, found: Mapping[str, Any]) -> None:
+        """Write what came out."""
+        if self._writer is not None:
+            self._writer.write(found)
+
+
+def _writer(asked: SimulateOptions, name: str, given: SimulationInput) -> WrittenResults:
+    if not asked.results:
+        return WrittenResults(None, name, given.seed)
+    stem = Path(asked.paths[0]).resolve().name if asked.paths else (asked.workload or "").partition(":")[0]
+    return WrittenResults(ResultWriter(Path(asked.results), f"{stem}-{name}-{given.seed}", time.monotonic), name, given.seed)
 
 
 def _recorded(asked: SimulateOptions, world: World) -> AbstractContextManager[object]:
@@ -213,6 +241,8 @@ class PlaybackPace:
         self._name = ""
         self._until: float | None = None
         self.is_over = False
+        self.passing: Callable[[World], None] = lambda world: None
+        """Called again and again while a world lives."""
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -236,6 +266,8 @@ class PlaybackPace:
     def __call__(self, moment: float) -> float:
         """Wait until a moment of the cluster has come; return it, or an earlier one if the simulation is over."""
         self._show()
+        if self._world is not None:
+            self.passing(self._world)
         while not self.is_over and (left := self._seconds_until(moment)) > 0:
             time.sleep(min(left, SLICE_SECONDS))
             self._show()

@@ -12,8 +12,10 @@ from phalanx.cli.record_options import RecordOptions, Subject, config_typed, rec
 
 if TYPE_CHECKING:
     from phalanx.session.policy import Policy
+    from phalanx.sim.embedded import Embedded
     from phalanx.sim.statefile import State
     from phalanx.sim.world import World
+    from phalanx.ui.serving.page import Page
 
 EXAMPLES = """\b
 Examples:
@@ -124,11 +126,33 @@ async def _run(asked: UpOptions) -> None:
     subject = Subject("up", world.cache, world.store.everything, lambda: world.now, world.loop, world.planner)
     try:
         with recorded(asked, subject, config_typed(asked.config, asked.profile, asked.gates), report=output.note):
-            await embedded.run(ServingPlace(LOCALHOST, asked.port, Path(asked.state) if asked.state else None), announce, is_over)
+            place = ServingPlace(LOCALHOST, asked.port, Path(asked.state) if asked.state else None)
+            await embedded.run(place, announce, is_over, _page(asked, embedded))
     finally:
         for address in addresses:
             take_address_back(address)
     click.echo("stopped" + (f"; the state is in {asked.state}" if asked.state else ""), err=True)
+
+
+def _page(asked: UpOptions, embedded: "Embedded") -> "Page":
+    """Return the page that shows the cluster, and what was recorded of it."""
+    from dataclasses import replace
+
+    from phalanx.cli.ui_questions import SETUP, cluster_questions, recording_questions
+    from phalanx.ui.board import LookPace
+    from phalanx.ui.moments import RecordedMoments
+    from phalanx.ui.recorded.folder import RecordedFolder
+    from phalanx.ui.serving.access import Open
+    from phalanx.ui.serving.answers import served
+    from phalanx.ui.serving.page import Page
+    from phalanx.ui.serving.reader import PageSetup
+    from phalanx.ui.showing import Showing
+
+    setup, source = replace(SETUP, pace=LookPace(factor=10.0)), embedded.page_source(asked.names)
+    moments = RecordedMoments(RecordedFolder(Path(asked.record), setup)) if asked.record else None
+    extra = recording_questions(asked.record) if asked.record else cluster_questions()
+    shown = PageSetup(source.title, Open(), Showing(source, setup), moments, extra=extra)
+    return Page(lambda: served(shown))
 
 
 def _end_on_signals(is_over: Any) -> None:
@@ -145,6 +169,7 @@ def _greet(world: "World", address: str) -> None:
 
     nodes, pods = len(world.store.items(kind_at("", "nodes"))), len(world.store.items(POD))
     click.echo(f"cluster with {counted(nodes, 'node')} and {counted(pods, 'pod')} at {address}")
+    click.echo(f"look at it in a browser: {address}/ui/", err=True)
     click.echo("try 'phalanx apply -f examples/deadlock' and 'phalanx get gangs -A' in another terminal; Ctrl-C ends it", err=True)
 
 

@@ -17,6 +17,7 @@ from phalanx.errors import ClusterError
 from phalanx.manifests.permissions import ACCESS_REVIEW, TOKEN_REVIEW
 from phalanx.model.kinds import Document, Kind
 from phalanx.scheduling.timing import Clock
+from phalanx.ui import PATH as PAGE
 
 OPEN_PATHS = frozenset({"/livez", "/healthz", "/readyz"})
 """The kubelet, which asks these, has no token."""
@@ -77,20 +78,18 @@ class AccessReview:
         self._answers[key] = (self._clock() + HOLDS_SECONDS, found)
 
     async def _ask(self, token: str, verb: str, path: str) -> Refusal | None:
-        known = await self._reviewer.review(TOKEN_REVIEW, {"token": token})
-        if not known.get("authenticated"):
+        subject = await subject_of(self._reviewer, token)
+        if subject is None:
             return Refusal(401, "the API server does not know this token")
-        user = known.get("user") or {}
-        subject = {part: user[name] for part, name in _SUBJECT.items() if user.get(name)}
         spec = {**subject, "nonResourceAttributes": {"path": path, "verb": verb}}
         if (await self._reviewer.review(ACCESS_REVIEW, spec)).get("allowed") is True:
             return None
-        return Refusal(403, f"{user.get('username', '')} may not {verb} {path}; let a ClusterRole allow that as nonResourceURLs")
+        return Refusal(403, f"{subject.get('user', '')} may not {verb} {path}; let a ClusterRole allow that as nonResourceURLs")
 
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Let through who may, and everybody to probes."""
-        if request.path in OPEN_PATHS:
+        """Let through who may, and everybody to probes; the page asks by itself who may see what of it."""
+        if request.path in OPEN_PATHS or request.path == PAGE or request.path.startswith(f"{PAGE}/"):
             return await handler(request)
         refused = await self.refusal(request.headers.get("Authorization", ""), request.method.lower(), request.path)
         if refused is None:
@@ -101,3 +100,10 @@ class AccessReview:
 
 _SUBJECT = {"user": "username", "groups": "groups", "uid": "uid", "extra": "extra"}
 """Parts of a SubjectAccessReview, by the fields of a TokenReview that they come from."""
+
+
+async def subject_of(reviewer: Reviewer, token: str) -> Document | None:
+    """Return who shows a token, as reviews name somebody; None where the API server does not know it."""
+    known = await reviewer.review(TOKEN_REVIEW, {"token": token})
+    user = known.get("user") or {}
+    return {part: user[name] for part, name in _SUBJECT.items() if user.get(name)} if known.get("authenticated") else None

@@ -30,9 +30,12 @@ class Health:
     ready: Mapping[str, Check] = field(default_factory=dict)
     """What must hold before the process counts as one that could decide."""
 
-    def application(self, *guards: Middleware) -> web.Application:
-        """Return the HTTP application; guards see every request first."""
+    def application(
+        self, *guards: Middleware, prepare: Callable[[web.Application], None] = lambda application: None
+    ) -> web.Application:
+        """Return the HTTP application; guards see every request first, and `prepare` may add paths of its own."""
         application = web.Application(middlewares=guards)
+        prepare(application)
         application.router.add_get("/livez", self._livez)
         application.router.add_get("/healthz", self._livez)
         application.router.add_get("/readyz", self._readyz)

@@ -1,7 +1,7 @@
 """Where a process answers about itself: an address, a certificate that may change, and who may ask."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from logging import Logger
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from phalanx.live.logs import Line, log_line
 
 if TYPE_CHECKING:  # what serves takes a while to import, and is needed where something is served
+    from aiohttp.web import Application
+
     from phalanx.live.access_review import AccessReview
     from phalanx.live.health import Health
     from phalanx.live.serving_certificate import ServingCertificate
@@ -25,6 +27,8 @@ class Address:
     """None: without TLS."""
     access: "AccessReview | None" = None
     """Who may see more than probes; None: everybody."""
+    prepare: "Callable[[Application], None]" = lambda application: None
+    """Adds what else is served, such as the page."""
 
 
 @asynccontextmanager
@@ -33,7 +37,7 @@ async def served(health: "Health", address: Address, log: Logger) -> AsyncIterat
     from phalanx.web.server import serving
 
     certificate, guards = address.certificate, [] if address.access is None else [address.access.middleware]
-    application, tls = health.application(*guards), None if certificate is None else certificate.context
+    application, tls = health.application(*guards, prepare=address.prepare), None if certificate is None else certificate.context
     follower = None
     if certificate is not None:
         certificate.on_reload.append(lambda is_applied, message: log.log(20 if is_applied else 30, "%s", message))

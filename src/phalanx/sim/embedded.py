@@ -21,11 +21,14 @@ from phalanx.model.task import GangKey
 from phalanx.model.watch_event import ADDED, WatchEvent
 from phalanx.scheduling.events import EventRecorder, SessionEvents
 from phalanx.session.decision import Decisions
+from phalanx.sim.page_source import WorldSource
 from phalanx.sim.statefile import FORMAT, State, write_state
 from phalanx.sim.world import World
 from phalanx.state.snapshot import Snapshot
 from phalanx.store.kube.client import GANGS, QUEUES
 from phalanx.store.memory import MemoryStore
+from phalanx.ui.serving.mounted import mount
+from phalanx.ui.serving.page import Page
 from phalanx.web.api import Api
 from phalanx.web.server import serving
 
@@ -115,11 +118,18 @@ class Embedded:
 
     # --- service -----------------------------------------------------------------------------------------------------
 
-    async def run(self, place: ServingPlace, announce: Callable[[str], None], is_over: asyncio.Event) -> None:
-        """Serve the cluster until it is over."""
+    def page_source(self, schedulers: tuple[str, ...] = ()) -> WorldSource:
+        """Return the cluster as a page shows it."""
+        return WorldSource(self.world, self._events.book, schedulers)
+
+    async def run(
+        self, place: ServingPlace, announce: Callable[[str], None], is_over: asyncio.Event, page: Page | None = None
+    ) -> None:
+        """Serve the cluster until it is over, and a page beside it if there is one."""
         own = {GANGS: self.gangs, QUEUES: self.queues}
         api = Api(self.world.store, before=self.advance, after=self._bell.set, own=own, warnings=self.warnings)
-        async with serving(api.application(), host=place.host, port=place.port) as address, asyncio.TaskGroup() as tasks:
+        application = api.application(lambda application: None if page is None else mount(application, page))
+        async with serving(application, host=place.host, port=place.port) as address, asyncio.TaskGroup() as tasks:
             jobs = [tasks.create_task(self._drive()), tasks.create_task(self._save_often(place.state))]
             announce(address)
             await is_over.wait()

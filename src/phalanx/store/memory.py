@@ -145,6 +145,10 @@ class MemoryStore:
         """Call a listener with every change from now on, before the write returns."""
         self._listeners.append(listener)
 
+    def unlisten(self, listener: Callable[[WatchEvent], None]) -> None:
+        """Call a listener no more."""
+        self._listeners.remove(listener)
+
     def everything(self) -> Iterable[Document]:
         """Yield every object, kinds in the order in which they were first used."""
         for objects in self._objects.values():

@@ -11,3 +11,6 @@
 
 Sentences are those of the command line: `explain`, `whatif` and `stepping` make them, and the page only shows them.
 """
+
+PATH = "/ui"
+"""Where it is served."""

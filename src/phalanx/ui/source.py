@@ -22,8 +22,6 @@ class KeptSession:
     placed: int
     pipelined: int
     evicted: int
-    waiting: int
-    """Gangs that wait after it."""
     sample: Sequence[str] = ()
     """Some of what it decided, in a sentence each."""
 
@@ -60,6 +58,11 @@ class ClusterSource(Protocol):
     @property
     def title(self) -> str:
         """What is looked at, in a few words."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """What it is: ``cluster``, ``files`` or ``recording``."""
         ...
 
     @property

@@ -29,7 +29,7 @@ class StillObjects:
 class StillSource:
     """Looks at objects that stay as they are."""
 
-    problem = ""
+    problem, kind = "", "files"
 
     def __init__(self, given: StillObjects, profile: Profile, connect: Connect, schedulers: tuple[str, ...] = ()) -> None:
         """Take everything at once; no session is held before somebody looks."""

@@ -59,9 +59,10 @@ class Api:
         self._discovery = documents()
         self._streams: set[Stream] = set()
 
-    def application(self) -> web.Application:
-        """Return what an aiohttp server runs."""
+    def application(self, prepare: Callable[[web.Application], None] = lambda application: None) -> web.Application:
+        """Return what an aiohttp server runs; `prepare` may add paths of its own, which come before those of the API."""
         application = web.Application(client_max_size=BODY_BYTES.most)
+        prepare(application)
         application.router.add_route("*", "/{path:.*}", self.answer)
         application.on_shutdown.append(self._end_streams)
         return application

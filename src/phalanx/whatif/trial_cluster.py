@@ -124,6 +124,11 @@ class TrialCluster:
         """Return all objects as they are now."""
         return (document for table in self._documents.values() for document in table.values())
 
+    @property
+    def objects(self) -> ObjectCluster:
+        """The cluster that the objects make; whoever looks at it changes nothing."""
+        return self._cluster
+
     # --- what is there -----------------------------------------------------------------------------------------------
 
     def document(self, group: str, kind: str, key: str) -> Document | None:

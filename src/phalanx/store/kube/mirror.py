@@ -42,6 +42,10 @@ class Mirror:
         """Call a listener with every change from now on."""
         self._listeners.append(listener)
 
+    def unlisten(self, listener: Listener) -> None:
+        """Call a listener no more."""
+        self._listeners.remove(listener)
+
     # --- reading -----------------------------------------------------------------------------------------------------
 
     @property

@@ -120,6 +120,8 @@ def _objects(then: ClusterThen, title: str, schedulers: tuple[str, ...], problem
 class RecordedSource(StillSource):
     """The cluster of a recording at a moment, with the sessions that were held until then."""
 
+    kind = "recording"
+
     def __init__(
         self, given: StillObjects, policy: Policy, schedulers: tuple[str, ...], setup: ShowingSetup, shelf: "RecordedShelf"
     ) -> None:  # fmt: skip

@@ -38,7 +38,7 @@ class RecordedSession:
     def row(self) -> KeptSession:
         """Return it as a row of a list."""
         return KeptSession(
-            self.number, self.now, self.count("binds"), self.count("pipelined"), self.count("evictions"), 0, tuple(self._sample())
+            self.number, self.now, self.count("binds"), self.count("pipelined"), self.count("evictions"), tuple(self._sample())
         )
 
     def _sample(self) -> Iterator[str]:

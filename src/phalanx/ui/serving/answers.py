@@ -16,7 +16,8 @@ from phalanx.ui.object_events import event_row
 from phalanx.ui.questions.asked import SEARCH_SECONDS, Explain, Pending, WhatIf
 from phalanx.ui.questions.desk import Question
 from phalanx.ui.serving.documents import JSON, View
-from phalanx.ui.serving.page import Answer, Reader, plain
+from phalanx.ui.serving.page import plain
+from phalanx.ui.serving.reader import Answer, PageSetup, Reader, Served
 from phalanx.ui.serving.redaction import redacted
 from phalanx.ui.source import SessionShelf
 from phalanx.ui.steps import SHOWN, step_document, steps_document
@@ -122,7 +123,7 @@ async def _extra(name: str, reader: Reader) -> web.StreamResponse:
     make = reader.page.extra.get(name)
     if make is None:
         raise Missing(f"{name} cannot be asked here")
-    return await _answered(make(reader.asked("gang")), reader)
+    return await _answered(make(reader.request.query.get("gang", "")), reader)
 
 
 def _refuse_part(reader: Reader, what: str) -> None:
@@ -150,7 +151,7 @@ async def _sessions(reader: Reader) -> web.StreamResponse:
         "sessions": [
             {
                 "key": item.key, "now": item.now, "placed": item.placed, "pipelined": item.pipelined, "evicted": item.evicted,
-                "waiting": item.waiting, "sample": list(item.sample),
+                "sample": list(item.sample),
             }
             for item in kept
         ],
@@ -217,7 +218,13 @@ async def _simulation(reader: Reader) -> web.StreamResponse:
 ANSWERS: Mapping[str, Answer] = {
     **{f"GET {name}": partial(_shown, view, name) for name, view in VIEWS.items()},
     "GET gang": _gang, "GET node": _node, "GET rooms": _rooms, "GET gang-events": _events_about,
-    "GET explain": _explain, "GET pending": _pending, "GET eta": partial(_extra, "eta"), "POST what-if": _what_if,
+    "GET explain": _explain, "GET pending": _pending, "GET eta": partial(_extra, "eta"), "GET worlds": partial(_extra, "worlds"),
+    "POST what-if": _what_if,
     "GET sessions": _sessions, "GET steps": _steps, "GET step": _step, "GET history": _history,
 }  # fmt: skip
 OTHERS: Mapping[str, Answer] = {"GET moments": _moments, "GET simulations": _simulations, "GET simulation": _simulation}
+
+
+def served(setup: PageSetup) -> Served:
+    """Return everything behind a page."""
+    return Served(setup, ANSWERS, OTHERS)

@@ -2,13 +2,16 @@
 
 import asyncio
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import msgspec
 from aiohttp import web
 
 from phalanx.errors import Busy
-from phalanx.ui.board import Board
 from phalanx.ui.serving.guard import HEADERS
+
+if TYPE_CHECKING:  # as in reader.py
+    from phalanx.ui.board import Board
 
 MOST_STREAMS = 200
 BEAT_SECONDS = 10.0
@@ -21,7 +24,7 @@ class Feed:
         """Begin with none."""
         self._streams: set[asyncio.Task[None]] = set()
 
-    async def serve(self, request: web.Request, board: Board) -> web.StreamResponse:
+    async def serve(self, request: web.Request, board: "Board") -> web.StreamResponse:
         """Stream until the reader has gone or the server ends."""
         if len(self._streams) >= MOST_STREAMS:
             raise Busy("too many pages are open; close one")
@@ -43,7 +46,7 @@ class Feed:
             stream.cancel()
 
 
-async def _stream(response: web.StreamResponse, board: Board) -> None:
+async def _stream(response: web.StreamResponse, board: "Board") -> None:
     async with board.reading():
         version = ""
         while True:

@@ -132,16 +132,15 @@ def _lending(found: Sequence[Json], resource: str) -> Iterator[Json]:
         for each in beside:
             spare = each["figures"][resource]["deserved"] - each["figures"][resource]["allocated"]
             if spare > TINY:
-                yield _loan(each["name"], spare, borrowers, resource)
+                yield _loan(each, spare, borrowers, resource)
 
 
-def _loan(lender: str, spare: float, borrowers: Mapping[str, float], resource: str) -> Json:
-    lent = min(spare, sum(borrowers.values()))
-    names = [
-        f"{name} ({with_unit(resource, round(amount, 3))} beyond what it deserves)" for name, amount in _largest_first(borrowers)
-    ]
-    text = f"{lender} lends {with_unit(resource, round(lent, 3))} that it deserves and does not use, to {listed(names, MOST_NAMED)}"
-    return {"lender": lender, "borrowers": [name for name, _ in _largest_first(borrowers)], "amount": lent, "text": text}
+def _loan(lender: Json, spare: float, borrowers: Mapping[str, float], resource: str) -> Json:
+    ordered, deserved = _largest_first(borrowers), lender["figures"][resource]["deserved"]
+    names = [f"{name} has {with_unit(resource, round(amount, 3))} more than it deserves" for name, amount in ordered]
+    unused = f"{round(spare, 3):g} of the {with_unit(resource, round(deserved, 3))} that it deserves are not used"
+    text = f"{lender['name']} lends: {unused}; {listed(names, MOST_NAMED)}"
+    return {"lender": lender["name"], "borrowers": [name for name, _ in ordered], "unused": spare, "text": text}
 
 
 def _largest_first(amounts: Mapping[str, float]) -> list[tuple[str, float]]:

@@ -12,7 +12,7 @@ export function worldsView(context) {
   const answer = el("div", { "aria-live": "polite" });
   const ask = () => {
     answer.replaceChildren(el("p", { class: "busy" }, "The recorded work is simulated twice: under rules like those of then, and under ours. This takes a while…"));
-    context.fill(answer, () => context.get("worlds", { gang: "-" }), page);
+    context.fill(answer, () => context.get("worlds"), page);
   };
   context.place.append(el("h1", {}, "Both worlds"),
     el("p", {}, "What other schedulers did in the recorded cluster, beside what we would have made of the same work."),
