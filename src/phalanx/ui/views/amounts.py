@@ -1,6 +1,9 @@
 """Amounts of resources on the page: in the unit that people count, with its name."""
 
+import numpy as np
+
 from phalanx.model.resources import CPU, GPU, MEMORY, readable, scale_of
+from phalanx.state.snapshot import Snapshot
 
 UNITS = {GPU: "GPUs", CPU: "CPUs"}
 
@@ -24,3 +27,8 @@ def with_unit(resource: str, amount: float) -> str:
 def in_units(resource: str, amount: float) -> float:
     """Return an amount of the engine in units."""
     return amount / scale_of(resource)
+
+
+def offered_resources(snapshot: Snapshot) -> list[str]:
+    """Return the names of all resources of which some node has any."""
+    return [name for name, row in snapshot.space.row_by_name.items() if np.any(snapshot.nodes.allocatable[row])]

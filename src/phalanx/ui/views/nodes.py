@@ -15,7 +15,7 @@ from phalanx.state.snapshot import Snapshot
 from phalanx.ui.scope import Scope
 from phalanx.ui.seen import SeenCluster
 from phalanx.ui.views import Json
-from phalanx.ui.views.amounts import unit_of
+from phalanx.ui.views.amounts import offered_resources, unit_of
 from phalanx.ui.views.domains import levels, path_of
 
 MOST_RESOURCES = 5
@@ -47,9 +47,7 @@ def _states(snapshot: Snapshot) -> list[int]:
 
 def _resources(seen: SeenCluster) -> list[str]:
     """Return the resources that nodes offer, the counted one first."""
-    offered = seen.snapshot.nodes.allocatable
-    names = [name for name, row in seen.snapshot.space.row_by_name.items() if np.any(offered[row])]
-    return sorted(scarce_first(names), key=lambda name: name != seen.resource)[:MOST_RESOURCES]
+    return sorted(scarce_first(offered_resources(seen.snapshot)), key=lambda name: name != seen.resource)[:MOST_RESOURCES]
 
 
 def _amounts(snapshot: Snapshot, resource: str) -> Json:

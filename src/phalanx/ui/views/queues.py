@@ -11,7 +11,7 @@ from phalanx.model.resources import PODS, scale_of
 from phalanx.ui.scope import Scope
 from phalanx.ui.seen import SeenCluster, SeenGang
 from phalanx.ui.views import Json
-from phalanx.ui.views.amounts import with_unit
+from phalanx.ui.views.amounts import offered_resources, with_unit
 from phalanx.ui.views.entitlement import entitlements
 
 KINDS = {"deserved": "fairShare", "fair_share": "fairShare", "allocated": "allocated", "capability": "limit"}
@@ -25,7 +25,7 @@ def queues(seen: SeenCluster, scope: Scope) -> Json:
     if not scope.sees_queues:
         return {"now": seen.now, "resources": [], "queues": [], "lending": [], "hidden": True}
     known, rows = seen.snapshot.queue_objects, queue_rows(seen.snapshot, seen.figures)
-    resources = scarce_first({resource for _, resource, _ in rows} - {PODS})
+    resources = scarce_first({*(resource for _, resource, _ in rows), *offered_resources(seen.snapshot)} - {PODS})
     gangs, deserved = _gangs_by_queue(seen, scope), {resource: _deserved(seen, resource) for resource in resources}
     found = [
         _document(known[name], rows, deserved) | {"depth": depth} | asdict(gangs.get(name, _Gangs()))
