@@ -95,6 +95,12 @@ def test_the_places_of_a_gang_are_told_level_by_level() -> None:
     assert len(levels["node"]) == 6
 
 
+def test_who_may_not_list_nodes_sees_the_nodes_of_pods_and_nothing_of_their_labels() -> None:
+    found = gang(seen(ui_clusters.lively()), RESEARCH, "research/bert")
+    assert found is not None
+    assert [level["level"] for level in found["places"]] == ["node"]
+
+
 def test_a_gang_without_a_node_has_no_place() -> None:
     found = gang(seen(ui_clusters.lively()), EVERYTHING, "research/mixtral")
     assert found is not None

@@ -56,8 +56,13 @@ class WhatIf:
             found = difference(before, desk.cluster.decide())
         return {
             "if": [change.text for change in changes], "idle": [change.text for change in idle],
-            "gangs": [item.document() | {"good": item.after == STARTS} for item in found], "text": _summary(found),
+            "gangs": [item.document() | {"good": _is_good(item)} for item in found], "text": _summary(found),
         }  # fmt: skip
+
+
+def _is_good(item: GangDifference) -> bool:
+    """Tell whether a gang starts or goes on and loses nothing: whose pods are moved, pays as well."""
+    return item.after == STARTS and not item.moved and item.evicted_after <= item.evicted_before
 
 
 def _summary(found: Sequence[GangDifference]) -> str:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:  # as in reader.py
     from phalanx.ui.scope import Scope
     from phalanx.ui.showing import Showing
 
-MOST_BYTES = 64 * 1024
 JSON = "application/json"
 
 
@@ -39,7 +38,7 @@ class Page:
 
     def application(self) -> web.Application:
         """Return what is mounted under ``/ui``."""
-        application = web.Application(middlewares=[guarding(self._names)], client_max_size=MOST_BYTES)
+        application = web.Application(middlewares=[guarding(self._names)])
         application.router.add_route("*", "/api/{path:.*}", self._answered)
         application.router.add_get("/{path:.*}", _file)
         application.router.add_route("*", "/{path:.*}", _not_allowed)

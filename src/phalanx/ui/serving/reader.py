@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # a scheduler that serves the page loads these when somebody 
     from phalanx.ui.showing import Showing
     from phalanx.ui.simulations import Simulations
 
+MOST_BYTES = 64 * 1024
 Json = dict[str, Any]  # Any: as JSON has it
 Answer = Callable[["Reader"], Awaitable[web.StreamResponse]]
 
@@ -83,8 +84,11 @@ class Reader:
 
     async def body(self) -> Json:
         """Return the body of the request, a JSON object."""
+        text = await self.request.read()
+        if len(text) > MOST_BYTES:
+            raise ConfigError(f"the body has {len(text):,} bytes; {MOST_BYTES:,} at most")
         try:
-            found: Any = msgspec.json.decode(await self.request.read())
+            found: Any = msgspec.json.decode(text)
         except (msgspec.DecodeError, RecursionError) as problem:
             raise ConfigError(f"the body is not JSON: {problem}") from problem
         if not isinstance(found, dict) or is_too_deep(found):

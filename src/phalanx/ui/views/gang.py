@@ -39,7 +39,7 @@ def gang(seen: SeenCluster, scope: Scope, key: str) -> Json | None:
         **_facts(known), **_declared(found, tasks),
         "owners": sorted({owner for task in tasks for owner in task.owners.split(",") if owner}),
         "members": _columns(tasks), "moments": [moment.document() for moment in moments(found, tasks, reserved)],
-        "places": _places(seen.snapshot, tasks),
+        "places": _places(seen.snapshot, tasks, sees_nodes=scope.sees_nodes),
     }  # fmt: skip
 
 
@@ -84,12 +84,12 @@ def _status(task: Task) -> str:
     return "Gated" if task.is_gated and task.status is Status.PENDING else task.status.word
 
 
-def _places(snapshot: Snapshot, tasks: Sequence[Task]) -> list[Json]:
-    """Return in which domains the pods are, level by level, the widest first."""
+def _places(snapshot: Snapshot, tasks: Sequence[Task], *, sees_nodes: bool) -> list[Json]:
+    """Return in which domains the pods are, level by level, the widest first; to those who may not list nodes only their names."""
     numbers = [snapshot.nodes.number_by_name.get(task.node, -1) for task in tasks if task.node]
     on_nodes = [number for number in numbers if number >= 0]
     found = []
-    for level in levels(snapshot) if on_nodes else ():
+    for level in levels(snapshot) if on_nodes and sees_nodes else ():
         counts = Counter(int(level.of[number]) for number in on_nodes)
         domains = [{"name": level.names[place], "pods": count} for place, count in counts.most_common() if place >= 0]
         found.append({"level": level.title, "domains": domains, "outside": counts[-1]})

@@ -69,13 +69,19 @@ export function figures(pairs) {
 
 // Puts other content into a place and keeps the focus where it was, if what had it is still there.
 export function replace(place, ...children) {
-  const focused = place.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+  const focused = place.contains(document.activeElement) ? signOf(document.activeElement) : null;
   const open = new Set([...place.querySelectorAll("details[open][data-key]")].map((details) => details.dataset.key));
   const scrolled = new Map([...place.querySelectorAll("[data-key].scroll")].map((part) => [part.dataset.key, part.scrollTop]));
   place.replaceChildren(...children.flat(Infinity).filter(Boolean));
   for (const details of place.querySelectorAll("details[data-key]")) details.open ||= open.has(details.dataset.key);
   for (const part of place.querySelectorAll("[data-key].scroll")) part.scrollTop = scrolled.get(part.dataset.key) ?? 0;
-  if (focused) place.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+  if (focused) [...place.querySelectorAll(focused.tag)].find((part) => signOf(part).sign === focused.sign)?.focus({ preventScroll: true });
+}
+
+// By what an element is found again after its place was filled anew.
+function signOf(element) {
+  const { key, seconds } = element.dataset;
+  return { tag: element.localName, sign: key ?? element.getAttribute("href") ?? seconds ?? element.textContent };
 }
 
 export function say(text) {

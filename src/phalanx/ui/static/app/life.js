@@ -20,7 +20,7 @@ export function life(moments) {
   const x = (time) => LEFT + ((time - from) / (to - from)) * (WIDTH - LEFT - 10);
   const height = lanes.length * LANE + 26;
   return el("div", {},
-    el("div", { class: "life" }, svg("svg", { viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": `Its life from ${absolute(from)}; the table below says the same` },
+    el("div", { class: "life", tabindex: "0", role: "region", "aria-label": "Its life on a line" }, svg("svg", { viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": `Its life from ${absolute(from)}; the table below says the same` },
       lanes.map((kind, place) => lane(kind, place, moments, x)), axis(from, to, x, height))),
     table("Moments of its life", ["When", "What"], [...moments].reverse().map((item) => [moment(item.time), item.until ? `${item.text} until ${relative(item.until)}` : item.text])));
 }

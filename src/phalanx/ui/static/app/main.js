@@ -54,13 +54,23 @@ class App {
     this.mark(view);
     const place = el("div", { class: `view ${view.name}` });
     this.content.replaceChildren(place);
+    this.arrive(`${view.name}/${what}`);
     const context = new Context(this, place, what, params);
-    document.title = `${view.title} – Phalanx`;
+    document.title = visible(what ? `${what} – ${view.title} – Phalanx` : `${view.title} – Phalanx`);
     try {
       this.shown = { view: view.start(context), context };
     } catch (problem) {
       context.fail(problem);
     }
+  }
+
+  // Another view begins at its top, and the keyboard goes on there.
+  arrive(view) {
+    if (this.view !== undefined && this.view !== view) {
+      window.scrollTo(0, 0);
+      this.content.focus({ preventScroll: true });
+    }
+    this.view = view;
   }
 
   mark(view) {
@@ -135,6 +145,7 @@ class Context {
     this.name = name;
     this.params = params;
     this.control = new AbortController();
+    this.filled = new Map();
   }
 
   get isShown() {
@@ -149,11 +160,16 @@ class Context {
     return get(path, { ...parameters, at: this.at }, this.control.signal);
   }
 
-  // Shows what an answer is made into; an answer that comes when somebody has gone on is left out.
+  // Shows what an answer is made into; an answer that comes when somebody has gone on is left out, and so is one that says the same as
+  // what stands there: a screen reader would read it again.
   async fill(place, ask, make) {
     try {
-      const made = make(await ask());
-      if (this.isShown) replace(place, made);
+      const found = await ask();
+      const text = JSON.stringify({ ...found, now: 0 });
+      const shown = this.filled.get(place);
+      if (!this.isShown || (shown?.text === text && shown.first === place.firstChild)) return;
+      replace(place, make(found));
+      this.filled.set(place, { text, first: place.firstChild });
     } catch (problem) {
       this.fail(problem, place);
     }

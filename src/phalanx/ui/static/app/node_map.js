@@ -6,6 +6,7 @@ const LARGEST = 22;
 const SMALLEST = 4;
 const GAP = 10;
 const LABEL = 13;
+const LEAST_LABEL = 30;
 const HEADING = 22;
 const WIDE = 1.7;
 const ROOM = 1.6;
@@ -76,7 +77,7 @@ export function drawMap(canvas, places, found, view) {
 }
 
 function inksOf(view, found) {
-  const inks = Object.fromEntries(["ground", "panel", "line", "run", "mark", "ink", "soft", "accent", "stuck"].map((name) => [name, colour(name)]));
+  const inks = Object.fromEntries(["ground", "bar", "line", "run", "mark", "ink", "soft", "accent", "stuck"].map((name) => [name, colour(name)]));
   return { ...inks, queues: view.by === "queue" ? found.queues.map((_, place) => queueColour(place)) : [] };
 }
 
@@ -92,7 +93,7 @@ function drawLabels({ context, places, inks, width }, view) {
     if (!block.name) continue;
     context.font = "10px system-ui, sans-serif";
     context.fillStyle = view.marked?.blocks?.has(block.name) ? inks.accent : inks.soft;
-    context.fillText(clipped(context, block.name, Math.max(block.wide, 30)), block.x, block.y + LABEL - 3);
+    context.fillText(clipped(context, block.name, Math.max(block.wide + GAP - 2, LEAST_LABEL)), block.x, block.y + LABEL - 3);
   }
 }
 
@@ -100,7 +101,7 @@ function drawSquares({ context, places, found, side, inks }, view) {
   const { offered, used } = view.resource;
   for (const node of places.order) {
     const [x, y] = [places.x[node], places.y[node]];
-    context.fillStyle = offered[node] ? inks.panel : inks.ground;
+    context.fillStyle = offered[node] ? inks.bar : inks.ground;
     context.fillRect(x, y, side, side);
     const high = offered[node] ? Math.min(used[node] / offered[node], 1) * side : 0;
     if (high > 0) {

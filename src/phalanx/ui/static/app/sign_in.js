@@ -1,16 +1,16 @@
 // Asks for a token of the cluster. It stays in this tab.
 
 import { setToken } from "./api.js";
-import { button, el, replace } from "./dom.js";
+import { el, replace } from "./dom.js";
 
 export function askForToken(place, complaint, done) {
   const field = el("input", { type: "password", id: "token", autocomplete: "off", spellcheck: "false" });
-  const open = () => { setToken(field.value); done(); };
-  field.addEventListener("keydown", (event) => { if (event.key === "Enter") open(); });
+  const open = (event) => { event.preventDefault(); setToken(field.value); done(); };
   replace(place,
     el("h1", {}, "Show who you are"),
     complaint ? el("p", { class: "failure", role: "alert" }, complaint) : null,
     el("p", {}, "This page shows what a token of the cluster may see. ", el("code", {}, "kubectl create token NAME"), " makes one for a service account. It stays in this tab, and is forgotten when the tab is closed."),
-    el("p", { class: "controls" }, el("label", { for: "token" }, "Token "), field, button("Open", open)));
+    el("form", { class: "controls", onsubmit: open }, el("label", { for: "token" }, "Token "), field, el("button", {}, "Open")));
   setToken("");
+  field.focus();
 }

@@ -5,6 +5,7 @@ import { button, el, replace, svg } from "./dom.js";
 import { absolute } from "./format.js";
 import { routeOf } from "./router.js";
 
+const HAS_ZONE = /(Z|UTC|[+-]\d\d:?\d\d)$/i;
 const STEP = 60;
 const WAIT = 250;
 const WIDTH = 1000;
@@ -48,8 +49,8 @@ export class Yesterday {
   // What the address says: seconds, a time of day, or nothing for now or the end.
   show(at) {
     if (!this.span) return;
-    const seconds = at === "" ? this.span.ended : Number(at);
-    if (Number.isNaN(seconds)) {
+    const seconds = at === "" ? this.span.ended : Number(at) || momentIn(at, this.span);
+    if (!seconds) {
       this.text.textContent = at;
       return;
     }
@@ -88,9 +89,10 @@ export class Yesterday {
 }
 
 export function momentIn(text, span) {
+  if (!span) return null;
   const clock = /^([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?$/.exec(text);
   if (!clock) {
-    const found = Date.parse(text) / 1000;
+    const found = Date.parse(HAS_ZONE.test(text) ? text : `${text.replace(" ", "T")}Z`) / 1000;
     return Number.isNaN(found) || found < span.begun || found > span.ended ? null : found;
   }
   const day = new Date(span.ended * 1000);

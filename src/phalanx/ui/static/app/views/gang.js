@@ -1,9 +1,9 @@
 // One gang: why it waits and what would start it, when it starts, its pods, its life, where it is, and events.
 
 import { bar } from "../bars.js";
-import { el, empty, figures, link, section, table } from "../dom.js";
+import { el, empty, figures, link, replace, section, table } from "../dom.js";
 import { explanation, remedies } from "../explanation.js";
-import { amount, moment, momentOf, relative } from "../format.js";
+import { amount, moment, momentOf, relative, withUnit } from "../format.js";
 import { life } from "../life.js";
 import { addressTo } from "../router.js";
 import { rowsOf, VirtualTable } from "../table.js";
@@ -36,9 +36,9 @@ class GangView {
       return context.fail(problem, parts.head);
     }
     if (!context.isShown) return undefined;
-    parts.head.replaceChildren(...head(this.gang));
+    replace(parts.head, head(this.gang));
     this.showMembers();
-    parts.places.replaceChildren(places(this.gang));
+    replace(parts.places, places(this.gang));
     return Promise.all([this.explain(), this.showLife(), this.showEvents()]);
   }
 
@@ -81,7 +81,7 @@ class GangView {
       }
     }
     moments.sort((one, other) => one.time - other.time);
-    if (this.context.isShown) this.parts.life.replaceChildren(section("Its life", life(moments)));
+    if (this.context.isShown) replace(this.parts.life, section("Its life", life(moments)));
   }
 
   showMembers() {
@@ -111,7 +111,7 @@ function head(gang) {
     ["Pods", `${gang.placed} of ${gang.pods} placed`, ` ${gang.minimum} needed, ${gang.running} running`],
     ["Queue", link(addressTo("queues", "", { queue: gang.queue }), gang.queue || "(none)")],
     ["Priority", String(gang.priority), gang.priorityClass ? ` ${gang.priorityClass}` : ""],
-    ["Holds", `${amount(gang.held)} ${gang.unit}`, gang.asked ? ` asks for ${amount(gang.asked)} more` : ""],
+    ["Holds", withUnit(gang.held, "", gang.unit), gang.asked ? ` asks for ${amount(gang.asked)} more` : ""],
     [isWaiting ? "Waits since" : "Created", moment(gang.created)],
   ];
   if (gang.reserved) rows.push(["Start", gang.reserved]);

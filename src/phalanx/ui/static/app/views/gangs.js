@@ -1,7 +1,7 @@
 // All gangs in a table that filters as somebody types.
 
 import { el, link } from "../dom.js";
-import { amount, moment } from "../format.js";
+import { moment, withUnit } from "../format.js";
 import { addressTo, note } from "../router.js";
 import { matcher, rowsOf, VirtualTable } from "../table.js";
 import { countWords, numberWords } from "../../charts/words.js";
@@ -82,7 +82,7 @@ function columns(unit) {
     { title: "Status", cell: (row) => el("span", { class: `status ${row.status}` }, row.status), key: (row) => ORDER.indexOf(row.status) },
     { title: "Placed", number: true, cell: (row) => `${row.placed} of ${row.pods}`, key: (row) => row.placed },
     { title: "Needs", number: true, cell: (row) => row.minimum, key: (row) => row.minimum },
-    { title: "Holds", number: true, cell: (row) => `${amount(row.held)} ${unit()}`, key: (row) => row.held },
+    { title: "Holds", number: true, cell: (row) => withUnit(row.held, "", unit()), key: (row) => row.held },
     { title: "Priority", number: true, cell: (row) => row.priority, key: (row) => row.priority },
     { title: "Created", cell: (row) => (row.created ? moment(row.created) : "–"), key: (row) => row.created },
     { title: "Why it waits", cell: (row) => row.reserved || row.why || (row.code ? row.code : ""), key: (row) => row.code },

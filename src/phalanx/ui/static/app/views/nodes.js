@@ -8,6 +8,7 @@ import { showTip, tipFollows } from "../../charts/canvas.js";
 import { countWords, numberWords } from "../../charts/words.js";
 
 const TALLEST = 620;
+const NO_LEVEL = "none";
 const MOST_LEGEND = 8;
 const NOTHING = { names: [], offered: [], used: [], unit: "", name: "" };
 
@@ -63,7 +64,7 @@ class NodesView {
     this.found = found;
     this.resource = found.resources.find((resource) => resource.name === this.resourceName) ?? found.resources[0] ?? NOTHING;
     const narrowest = found.levels.at(-1);
-    this.level = this.levelKey === "" ? null : found.levels.find((level) => level.key === this.levelKey) ?? narrowest ?? null;
+    this.level = this.levelKey === NO_LEVEL ? null : found.levels.find((level) => level.key === this.levelKey) ?? narrowest ?? null;
     this.outer = this.level ? found.levels[found.levels.indexOf(this.level) - 1] ?? null : null;
     this.showControls();
     this.room.offer(found);
@@ -91,10 +92,13 @@ class NodesView {
 
   showControls() {
     const { found } = this;
+    const offered = JSON.stringify([found.levels.map((level) => level.key), found.resources.map((resource) => resource.name)]);
+    if (offered === this.offered) return;
+    this.offered = offered; // while the same is offered, nobody loses a list that is open or a word half typed
     const select = (name, title, options, chosen, act) => el("label", {}, `${title} `, el("select", { "data-key": name, onchange: (event) => act(event.target.value) }, options.map(([value, text]) => el("option", { value, selected: value === chosen }, text))));
-    const change = (name, key) => (value) => { this[key] = value; note(name, value || "-"); this.show(this.found); };
+    const change = (name, key) => (value) => { this[key] = value; note(name, value); this.show(this.found); };
     replace(this.controls, el("p", { class: "controls" },
-      select("level", "By", [["", "no domain"], ...found.levels.map((level) => [level.key, level.title])], this.level?.key ?? "", (value) => { this.levelKey = value; this.show(this.found); }),
+      select("level", "By", [[NO_LEVEL, "no domain"], ...found.levels.map((level) => [level.key, level.title])], this.level?.key ?? NO_LEVEL, change("level", "levelKey")),
       select("by", "Coloured by", [["use", "use"], ["queue", "queue"]], this.by, change("by", "by")),
       select("resource", "Resource", found.resources.map((resource) => [resource.name, resource.name]), this.resource.name, change("resource", "resourceName")),
       el("label", {}, "Find ", el("input", { type: "search", "data-filter": true, "data-key": "find", placeholder: "name of a node", value: this.wanted, oninput: (event) => this.find(event.target.value, false), onchange: (event) => this.find(event.target.value, true) }))));
@@ -196,7 +200,7 @@ function summed(found, resource, nodes) {
 
 function one(node) {
   const room = node.resources.map((resource) => [resource.name, `${amount(Math.max(resource.offered - resource.used, 0), resource.name)} free`, ` of ${amount(resource.offered, resource.name)}${resource.leaving ? `, ${amount(resource.leaving, resource.name)} soon` : ""}`]);
-  const gangs = node.gangs.map((gang) => [link(addressTo("gang", gang.gang), gang.gang), gang.queue, gang.status, String(gang.pods), `${amount(gang.held)} ${gang.unit}`]);
+  const gangs = node.gangs.map((gang) => [link(addressTo("gang", gang.gang), gang.gang), gang.queue, gang.status, String(gang.pods), withUnit(gang.held, "", gang.unit)]);
   return [
     el("h2", {}, node.name), STATES[node.state] === "ready" ? null : el("p", { class: "badge" }, STATES[node.state]),
     figures([...room, ...node.domains.map((domain) => [domain.level, domain.name])]),

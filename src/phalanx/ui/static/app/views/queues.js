@@ -10,9 +10,10 @@ const WORDS = { deserved: "deserved", fairShare: "fair share now", allocated: "a
 
 export function queuesView(context) {
   const view = { context, resource: context.params.get("resource") ?? "", queue: context.params.get("queue") ?? "" };
+  view.controls = el("div");
   view.tree = el("div");
   view.line = el("div", { "aria-live": "polite" });
-  context.place.append(el("h1", {}, "Queues"), view.tree, view.line);
+  context.place.append(el("h1", {}, "Queues"), view.controls, view.tree, view.line);
   const refresh = async () => {
     await context.fill(view.tree, () => context.get("queues"), (found) => page(view, found));
     if (view.queue) await showLine(view, view.queue);
@@ -26,7 +27,15 @@ function page(view, found) {
   if (!found.queues.length) return empty("There is no queue.");
   if (!found.resources.includes(view.resource)) view.resource = found.resources.includes(found.resource) ? found.resource : found.resources[0] ?? "";
   view.found = found;
-  return [chooser(view), legend(), tree(view), lending(found)];
+  showChooser(view);
+  return [legend(), tree(view), el("p", { class: "note" }, `Amounts are of ${view.resource}; waiting counts gangs.`), lending(found)];
+}
+
+// Made anew only when other resources are offered: a list that is open stays open.
+function showChooser(view) {
+  const offered = JSON.stringify(view.found.resources);
+  if (view.offered !== offered) replace(view.controls, chooser(view));
+  view.offered = offered;
 }
 
 function chooser(view) {

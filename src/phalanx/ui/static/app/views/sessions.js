@@ -155,6 +155,7 @@ function votes(found) {
 
 function scores(found) {
   if (!found) return null;
+  if (!found.rows.length) return section("Scores", empty("No node has a score."));
   const heads = ["Node", "#Total", ...found.plugins.map((name) => `#${name}`)];
   return section("Scores", table("Scores of nodes", heads, found.rows.map(([node, ...numbers]) => [node, ...numbers.map((number) => (number === null ? "–" : amount(number)))])));
 }

@@ -120,7 +120,7 @@ function gantt() {
     el("div", { class: "controls" },
       el("label", {}, "Find ", el("input", { type: "search", "data-control": "filter", placeholder: "gang or queue" })),
       el("label", {}, "Rows ", el("select", { "data-control": "rows" }, [["fit", "all in view"], ["thin", "thin"], ["tall", "tall, with names"]].map(([value, text]) => el("option", { value }, text)))),
-      el("span", { class: "buttons", role: "group", "aria-label": "Time shown" }, control("earlier", "←", "Earlier"), control("closer", "+", "Zoom in"), control("further", "−", "Zoom out"), control("later", "→", "Later"), control("whole", "All", "The whole time")),
+      el("span", { class: "buttons", role: "group", "aria-label": "Time shown" }, control("earlier", "←", "Earlier"), control("closer", "+", "Zoom in"), control("further", "−", "Zoom out"), control("later", "→", "Later"), control("whole", "All", "All of the time")),
       el("output", { "data-part": "count" })),
     el("ul", { class: "legend" }, [["wait", "waits"], ["run", "runs"], ["mark", "loses pods"], ["stuck", "in a deadlock"]].map(([kind, text]) => el("li", {}, el("i", { class: `key ${kind}` }), text))),
     el("div", { class: "viewport", "data-part": "viewport" }, el("canvas", { tabindex: "0", role: "img", "aria-label": "When gangs waited and ran. Arrow keys go from gang to gang and through time. The table below holds the same." }), el("div", { "data-part": "height" })),
