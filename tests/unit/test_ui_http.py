@@ -9,11 +9,12 @@ from typing import Any
 
 import aiohttp
 import pytest
+from aiohttp.test_utils import make_mocked_request
 
 from phalanx.errors import Unauthorized
 from phalanx.ui.scope import EVERYTHING, Scope
 from phalanx.ui.seen import SeenCluster
-from phalanx.ui.serving.guard import POLICY
+from phalanx.ui.serving.guard import POLICY, refusal
 from tests.support import ui_clusters
 from tests.support.ui_pages import page_files, served_page, setup_of, still
 
@@ -91,6 +92,25 @@ def test_strangers_are_refused(headers: dict[str, str], status: int) -> None:
 
 def test_a_name_of_the_server_is_let_in() -> None:
     assert asked("/ui/api/overview", setup={"names": ("ui.example",)}, headers={"Host": "ui.example"}).status == 200
+
+
+class Exposed:
+    """The socket of a server that others can reach."""
+
+    def get_extra_info(self, name: str, default: object = None) -> object:
+        return ("10.0.0.5", 8443) if name == "sockname" else default
+
+
+@pytest.mark.parametrize(
+    ("host", "is_let_in"),
+    [("10.0.0.5:8443", True), ("[fd00::5]:8443", True), ("localhost:8443", True), ("ui.example", True), ("evil.example", False),
+     ("ui.example.evil.example", False), ("", False)],
+)  # fmt: skip
+def test_an_exposed_server_is_called_by_its_addresses_and_its_names(host: str, is_let_in: bool) -> None:
+    request = make_mocked_request("GET", "/ui/", headers={"Host": host}, transport=Exposed())
+    refused = refusal(request, ("ui.example",))
+    assert (refused is None) is is_let_in
+    assert refused is None or "--allowed-host adds a name" in refused[1]
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS"])
@@ -225,6 +245,16 @@ def test_the_root_leads_to_the_page() -> None:
     assert [asked(path).headers["Location"] for path in ("/", "/ui")] == ["/ui/", "/ui/"]
 
 
+def test_a_body_that_is_too_large_is_refused() -> None:
+    answer = asked("/ui/api/what-if", "POST", json={"changes": ["x" * 70_000]})
+    assert (answer.status, answer.data) == (400, {"error": "the body has 70,017 bytes; 65,536 at most"})
+
+
+def test_too_many_changes_are_refused() -> None:
+    answer = asked("/ui/api/what-if", "POST", json={"changes": ["node/n1=drained"] * 101})
+    assert (answer.status, answer.data) == (400, {"error": "changes: 101 are too many; 100 at most"})
+
+
 def test_what_is_not_there_is_said() -> None:
     assert asked("/ui/api/gang?gang=default/nobody").status == 404
     assert asked("/ui/api/gang").data == {"error": "gang: missing; write ?gang=..."}
@@ -236,11 +266,11 @@ def test_what_is_not_there_is_said() -> None:
 
 def test_events_say_that_a_cluster_was_looked_at() -> None:
     async def run() -> bytes:
-        async with served_page(setup_of(still(ui_clusters.lively()))) as address, aiohttp.ClientSession() as client:
-            async with client.get(f"{address}/ui/api/events") as response:
-                assert response.headers["Content-Type"] == "text/event-stream"
-                assert response.headers["Content-Security-Policy"] == POLICY
-                return await response.content.readuntil(b"\n\n")
+        page = served_page(setup_of(still(ui_clusters.lively())))
+        async with page as address, aiohttp.ClientSession() as client, client.get(f"{address}/ui/api/events") as response:
+            assert response.headers["Content-Type"] == "text/event-stream"
+            assert response.headers["Content-Security-Policy"] == POLICY
+            return await response.content.readuntil(b"\n\n")
 
     line = asyncio.run(run()).decode()
     assert line.startswith("event: look\ndata: ")
