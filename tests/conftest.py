@@ -33,8 +33,9 @@ LAST = "test_roles_used_live.py"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let `make operators` ask for all lanes of real operators, which take too long for `make test`."""
+    """Let `make operators` ask for all lanes of real operators, which take too long for `make test`; and pictures be drawn anew."""
     parser.addoption("--operators", action="store_true", help="run all lanes of real operators, and keep their results")
+    parser.addoption("--pictures", metavar="DIR", help="write what tests of the live page see into this folder")
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:  # Any: untyped there

@@ -4,6 +4,7 @@ It speaks Chromium's own debugging protocol. Everything a page asks the network 
 """
 
 import asyncio
+import base64
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ import aiohttp
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 ANSWER_SECONDS = 60
+WAIT_SECONDS = 45
 _LISTENING = "DevTools listening on "
 _FLAGS = (
     "--headless",
@@ -25,6 +27,10 @@ _FLAGS = (
     "--no-first-run",
     "--remote-debugging-port=0",
 )
+
+_CODES = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+_WRITTEN = {"Enter": "\r", " ": " "}
+"""Keys that Chromium takes for what they do only with their number, and with what they write."""
 
 Message = dict[str, Any]  # JSON of the protocol
 
@@ -111,7 +117,7 @@ class Browser:
     def open(self, address: str, width: int = 1200, height: int = 900) -> "Tab":
         """Open a page in a tab of its own, and wait until it is loaded."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        tab = Tab(self, self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"])
+        tab = Tab(self, self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"], target)
         for domain in ("Page", "Runtime", "Log", "Network"):
             tab.call(f"{domain}.enable")
         tab.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
@@ -123,9 +129,9 @@ class Browser:
 class Tab:
     """One page."""
 
-    def __init__(self, browser: Browser, session: str) -> None:
+    def __init__(self, browser: Browser, session: str, target: str) -> None:
         """Belong to a browser."""
-        self._browser, self.session = browser, session
+        self._browser, self.session, self.target = browser, session, target
 
     def call(self, method: str, **parameters: Any) -> Message:
         """Ask this tab for something."""
@@ -136,6 +142,32 @@ class Tab:
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
+
+    def wait(self, expression: str) -> Any:  # any JSON
+        """Wait until an expression gives something that is true in the page, and return it."""
+        found = self.value(
+            f"""new Promise((done) => {{
+                const end = performance.now() + {WAIT_SECONDS * 1000};
+                const look = () => {{
+                    const found = (() => {expression})();
+                    if (found || performance.now() > end) done(found);
+                    else setTimeout(look, 25);
+                }};
+                look();
+            }})"""
+        )
+        assert found, f"this never came: {expression}; the page says: {self.text('body')[:2000]}"
+        return found
+
+    def text(self, selector: str) -> str:
+        """Return what stands in an element; nothing where there is none."""
+        return str(self.value(f"document.querySelector({selector!r})?.innerText ?? ''"))
+
+    def wait_text(self, selector: str, text: str) -> str:
+        """Wait until a text stands in an element, and return everything that does."""
+        return str(
+            self.wait(f"(found => found.includes({text!r}) && found)(document.querySelector({selector!r})?.innerText ?? '')")
+        )
 
     def settle(self) -> None:
         """Wait until the page is painted and has heard of its scrolling."""
@@ -163,8 +195,10 @@ class Tab:
 
     def press(self, key: str) -> None:
         """Press a key where the focus is."""
-        for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key)
+        known = {"windowsVirtualKeyCode": _CODES[key]} if key in _CODES else {}
+        written = {"text": _WRITTEN[key]} if key in _WRITTEN else {}
+        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, **known, **written)
+        self.call("Input.dispatchKeyEvent", type="keyUp", key=key, **known)
 
     def point(self, x: float, y: float) -> None:
         """Move the pointer."""
@@ -176,6 +210,34 @@ class Tab:
         left, top, width, height = self.place_of(selector)
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=left + width / 2, y=top + height / 2, button="left", clickCount=1)
+
+    def click_text(self, selector: str, text: str) -> None:
+        """Click the first of some elements that has a text."""
+        self.wait(f"[...document.querySelectorAll({selector!r})].some(each => each.innerText.trim() === {text!r})")
+        self.value(
+            "document.querySelectorAll('[data-clicked]').forEach(each => each.removeAttribute('data-clicked'));"
+            f"[...document.querySelectorAll({selector!r})].find(each => each.innerText.trim() === {text!r}).dataset.clicked = ''"
+        )
+        self.click("[data-clicked]")
+
+    def colours(self, scheme: str) -> None:
+        """Prefer light or dark from now on."""
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.settle()
+
+    def resize(self, width: int, height: int) -> None:
+        """Make the window as large as this."""
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.settle()
+
+    def picture(self, *, whole: bool = False) -> bytes:
+        """Return what the window shows, or the whole page, as a PNG."""
+        self.settle()
+        return base64.b64decode(self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"])
+
+    def close(self) -> None:
+        """Close the page."""
+        self._browser.call("Target.closeTarget", targetId=self.target)
 
     @property
     def requests(self) -> list[str]:
@@ -192,6 +254,11 @@ class Tab:
         ]
         thrown = [event["params"]["exceptionDetails"] for event in self._events("Runtime.exceptionThrown")]
         return written + thrown + [event["params"]["entry"] for event in self._events("Log.entryAdded")]
+
+    def forget_refusals(self) -> None:
+        """Take answers that refuse something, and those that do not come, for what a test wanted."""
+        entries = [event for event in self._events("Log.entryAdded") if event["params"]["entry"].get("source") == "network"]
+        self._browser.events[:] = [event for event in self._browser.events if event not in entries]
 
     def _events(self, method: str) -> list[Message]:
         return [event for event in self._browser.events if event["method"] == method and event.get("sessionId") == self.session]

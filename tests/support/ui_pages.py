@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from phalanx.config.builtin import catalogue_of
 from phalanx.config.policies import policy_of_profile
 from phalanx.dialects.cluster import ObjectCluster
@@ -15,6 +17,8 @@ from phalanx.model.kinds import Document, object_key
 from phalanx.scheduling.shards import decide
 from phalanx.session.cycle import Profile
 from phalanx.session.policy import Policy
+from phalanx.sim.report_text import Result
+from phalanx.sim.served_results import ResultFolder
 from phalanx.ui.board import LookPace
 from phalanx.ui.gang_facts import KnownFacts
 from phalanx.ui.seen import DrySession, SeenCluster, seen_by_session
@@ -76,9 +80,16 @@ def seen(
     return seen_by_session("1", DrySession(snapshot, parts_of_session), KnownFacts())
 
 
-def setup_of(source: Any, *, access: Access | None = None, **more: Any) -> PageSetup:
+def setup_of(source: Any, *, title: str = "test", access: Access | None = None, **more: Any) -> PageSetup:
     """Return a page that shows a source."""
-    return PageSetup("test", access or Open(), Showing(source, SETUP), **more)
+    return PageSetup(title, access or Open(), Showing(source, SETUP), **more)
+
+
+def simulations_setup(folder: Path, **results: Result) -> PageSetup:
+    """Return a page that shows results of simulations, each under its name."""
+    for name, found in results.items():
+        (folder / f"{name}.json").write_bytes(msgspec.json.encode(found))
+    return PageSetup("simulations", Open(), simulations=ResultFolder(folder))
 
 
 @asynccontextmanager

@@ -1,0 +1,172 @@
+"""What holds for every view of the live page: hostile names are text, keys reach everything, nothing scrolls sideways."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from phalanx.errors import Unauthorized
+from phalanx.model.kinds import Document
+from phalanx.testing import build
+from phalanx.ui.scope import EVERYTHING, Scope
+from phalanx.ui.seen import SeenCluster
+from tests.browser.conftest import Look
+from tests.support import ui_clusters
+from tests.support.browser import Browser, Tab
+from tests.support.ui_pages import open_page, setup_of, still
+
+VIEWS = {
+    "overview": ".figures", "queues": "table.queues", "queues?queue=research": "#content section:last-child table",
+    "gangs": ".virtual td", "gang/research/mixtral": ".stages", "gang/research/bert": ".life svg",
+    "nodes": "canvas[data-drawn]", "nodes?node=node-00003": ".panel dl", "sessions": "#content table",
+    "session/latest": "[data-part=step]", "what-if": "[data-key=add]",
+    "what-if?changes=%5B%22node%2Fnode-00016%3Ddrained%22%5D": "[data-part=summary]",
+}  # fmt: skip
+"""Every view of a cluster, and what is there when it has loaded."""
+EVIL = "<img src=x onerror=\"document.title='evil'\"><script>document.title='evil'</script>"
+TURNED = "\u202egnp.exe\u200b"
+FOCUSED = "document.activeElement"
+
+
+def opened(look: Look, address: str, view: str, **size: int) -> Tab:
+    """Open a view and wait until it is whole."""
+    tab = look(address, view, **size)
+    tab.wait(f"document.querySelector({VIEWS[view]!r}) && !document.querySelector('.busy')")
+    return tab
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_nothing_scrolls_sideways_on_a_phone(look: Look, lively: str, view: str) -> None:
+    tab = opened(look, lively, view, width=390, height=844)
+    wide = """[...document.querySelectorAll('#content *')].filter(each => each.getBoundingClientRect().right > innerWidth + 1
+        && !each.closest('.scroll, .life, canvas, .unseen')).map(each => each.outerHTML.slice(0, 120))"""
+    assert tab.value("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), tab.value(wide)
+
+
+def test_every_link_and_button_is_reached_by_keyboard_and_shows_it(look: Look, lively: str) -> None:
+    tab = opened(look, lively, "overview")
+    wanted = tab.value(
+        "[...document.querySelectorAll('a, button, input, select, time')].filter(each => each.checkVisibility()).length"
+    )
+    reached = set()
+    for _ in range(wanted + 5):
+        tab.press("Tab")
+        reached.add(tab.value(f"[...document.querySelectorAll('*')].indexOf({FOCUSED})"))
+        style = tab.value(f"(style => style.outlineStyle + ' ' + style.outlineWidth)(getComputedStyle({FOCUSED}))")
+        assert style.split()[0] != "none" or tab.value(f"{FOCUSED} === document.body"), tab.value(f"{FOCUSED}.outerHTML")
+    assert len(reached) >= wanted
+
+
+def test_keys_open_views_and_explain_themselves(look: Look, lively: str) -> None:
+    tab = opened(look, lively, "overview")
+    tab.press("3")
+    tab.wait_text("h1", "Gangs")
+    tab.press("?")
+    assert "find: go to the filter" in tab.wait_text("#help", "Keys")
+    tab.press("Escape")
+    tab.wait("!document.getElementById('help').open")
+    tab.press("1")
+    tab.wait_text("h1", "Overview")
+
+
+def test_a_screen_reader_hears_which_row_is_chosen(look: Look, lively: str) -> None:
+    tab = opened(look, lively, "gangs")
+    tab.press("j")
+    assert tab.wait("document.getElementById('said').textContent").startswith(tab.text("tr.chosen th"))
+
+
+# --- hostile names -------------------------------------------------------------------------------------------------------
+
+
+def hostile() -> list[Document]:
+    """Return a cluster whose objects say what a browser should never believe."""
+    made = ui_clusters.lively()
+    for document in made:
+        if document["kind"] == "Event":
+            document |= {"message": EVIL, "reason": EVIL, "reportingComponent": EVIL}
+        if document["kind"] == "PodGroup":
+            document.setdefault("status", {})["conditions"] = [
+                {"type": EVIL, "status": "True", "reason": EVIL, "message": TURNED, "lastTransitionTime": ui_clusters.at(60)}
+            ]
+            document["spec"]["priorityClassName"] = EVIL
+        if document["kind"] == "Node":
+            document["metadata"]["labels"] |= {"example.com/team": EVIL, ui_clusters.RACK: EVIL}
+            document["spec"]["taints"] = [{"key": EVIL, "value": TURNED, "effect": "PreferNoSchedule"}]
+    return [*made, build.queue(EVIL)]
+
+
+@pytest.fixture(scope="module")
+def dangerous() -> Iterator[str]:
+    with open_page(lambda: setup_of(still(hostile()), title=EVIL)) as address:
+        yield address
+
+
+@pytest.mark.parametrize("view", ["overview", "queues", "gangs", "gang/research/mixtral", "nodes?node=node-00003", "sessions"])
+def test_names_and_messages_that_look_like_html_are_only_text(look: Look, dangerous: str, view: str) -> None:
+    tab = look(dangerous, view)
+    tab.wait("document.querySelector('h1') && !document.querySelector('.busy')")
+    tab.value("document.querySelectorAll('details').forEach(details => { details.open = true; })")
+    assert tab.value("document.images.length") == 0
+    assert tab.value("document.scripts.length") == 1
+    assert "evil" not in tab.value("document.title")
+    assert tab.value("document.body.innerHTML.includes('\\u202e')") is False, "nothing turns a line around"
+
+
+def test_they_are_shown_as_what_they_are(look: Look, dangerous: str) -> None:
+    tab = look(dangerous, "gang/research/mixtral")
+    assert EVIL in tab.wait_text("#content", "onerror")
+    tab.wait("document.querySelectorAll('.life text').length")
+    assert "\\u202egnp.exe\\u200b" in tab.wait("document.querySelector('.life').parentElement.textContent")
+
+
+def test_what_would_load_something_is_kept_from_it(browser: Browser, lively: str) -> None:
+    tab = browser.open(lively)
+    refused = tab.value(
+        """new Promise(done => {
+            document.addEventListener('securitypolicyviolation', event => done(event.effectiveDirective));
+            document.body.append(Object.assign(new Image(), {src: 'http://127.0.0.1:9/picture.png'}));
+        })"""
+    )
+    tab.close()
+    assert refused == "img-src"
+
+
+# --- signing in ----------------------------------------------------------------------------------------------------------
+
+
+class Token:
+    """Lets one token see everything."""
+
+    needs_token = True
+
+    async def scope(self, authorization: str, seen: SeenCluster | None) -> Scope:
+        if authorization != "Bearer right":
+            raise Unauthorized("the API server does not know this token")
+        return EVERYTHING
+
+
+def test_where_a_token_is_needed_it_is_asked_for_and_stays_in_the_tab(look: Look) -> None:
+    with open_page(lambda: setup_of(still(ui_clusters.lively()), access=Token())) as address:
+        tab = look(address)
+        tab.wait_text("h1", "Show who you are")
+        tab.type("#token", "wrong")
+        tab.press("Enter")
+        tab.wait("document.readyState === 'complete' && document.querySelector('#token')?.value === ''")
+        tab.wait_text("h1", "Show who you are")
+        tab.forget_refusals()
+        tab.type("#token", "right")
+        tab.press("Enter")
+        tab.wait_text("h1", "Overview")
+        assert tab.value("document.cookie + localStorage.length") == "0"
+        assert all("right" not in asked for asked in tab.requests), "a token is in no address"
+
+
+# --- what goes on --------------------------------------------------------------------------------------------------------
+
+
+def test_a_lost_connection_is_said_and_the_page_stays(look: Look) -> None:
+    with open_page(lambda: setup_of(still(ui_clusters.lively()))) as address:
+        tab = opened(look, address, "overview")
+        tab.wait_text("#state", "Live")
+    assert tab.wait_text("#state", "Connection lost")
+    assert "Gangs that wait" in tab.text("#content")
+    tab.forget_refusals()

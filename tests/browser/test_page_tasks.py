@@ -1,0 +1,241 @@
+"""What people come to the live page for, one task each, done with the pointer and the keyboard as they would."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from phalanx.sim.result import Run, result
+from phalanx.sim.served_results import RUNNING, ResultWriter
+from phalanx.sim.world import World
+from tests.browser.conftest import Keep, Look
+from tests.support import sim_worlds as worlds
+from tests.support.browser import Tab
+from tests.support.ui_clusters import lively as lively_objects
+from tests.support.ui_pages import open_page, seen, simulations_setup
+
+HEADLINE = ".gang .headline"
+
+
+def to_view(tab: Tab, title: str) -> None:
+    """Go to a view by the menu."""
+    tab.click_text("#views a", title)
+    tab.wait_text("h1", title)
+
+
+def choose(tab: Tab, field: str, value: str) -> None:
+    """Choose from a list, as a person does who has opened it."""
+    tab.value(
+        f"(field => {{ field.value = {value!r}; field.dispatchEvent(new Event('change', {{bubbles: true}})); }})"
+        f"(document.querySelector({field!r}))"
+    )
+
+
+def write(tab: Tab, field: str, text: str) -> None:
+    """Replace what stands in a field."""
+    tab.focus(field)
+    tab.value(f"document.querySelector({field!r}).select()")
+    tab.call("Input.insertText", text=text)
+
+
+# --- why, and what would help --------------------------------------------------------------------------------------------
+
+
+def test_somebody_finds_why_a_gang_waits_and_what_would_start_it(look: Look, keep: Keep, lively: str) -> None:
+    tab = look(lively)
+    tab.wait_text(".reasons", "research/mixtral")
+    keep(tab, "overview")
+    tab.click_text("#content .columns td a, #content .columns th a", "research/mixtral")
+    said = seen(lively_objects()).gangs["research/mixtral"].why
+    assert said in tab.wait_text(HEADLINE, "24 tasks fit"), "the sentence of the command line"
+    tab.wait(f"document.querySelector({HEADLINE!r}).checkVisibility()")
+    remedies = tab.wait_text(".remedies", "try it")
+    assert "--if 'gang/research/mixtral.minMember=" in remedies
+    keep(tab, "gang")
+
+
+def test_a_remedy_is_tried_before_anything_is_done(look: Look, lively: str) -> None:
+    tab = look(lively, "gang/research/mixtral")
+    tab.wait_text(".remedies", "try it")
+    tab.click(".remedies a")
+    assert "would start" in tab.wait_text("[data-part=summary]", "gang")
+    assert "research/mixtral" in tab.text("#content")
+
+
+def test_somebody_asks_what_a_drained_node_would_cost(look: Look, keep: Keep, lively: str) -> None:
+    tab = look(lively)
+    to_view(tab, "What if")
+    tab.type("[name=node]", "node-00016")
+    tab.click("[data-key=add]")
+    tab.wait_text("[data-part=summary]", "gang")
+    assert "node/node-00016=drained" in tab.text("#content")
+    assert "batch/llama" in tab.text("#content").partition("Pays for it")[2]
+    keep(tab, "what-if")
+
+
+def test_a_change_that_makes_no_sense_says_what_to_write_instead(look: Look, lively: str) -> None:
+    tab = look(lively, "what-if")
+    choose(tab, "[data-key=kind]", "other")
+    tab.type("[name=text]", "nodes/n1")
+    tab.press("Enter")
+    assert "nodes/n1" in tab.wait_text("#content .failure:not([hidden])", "nodes/n1")
+    tab.forget_refusals()
+
+
+# --- queues --------------------------------------------------------------------------------------------------------------
+
+
+def test_somebody_sees_who_is_ahead_in_the_line_and_by_which_rule(look: Look, lively: str) -> None:
+    tab = look(lively)
+    to_view(tab, "Queues")
+    tab.click_text("button.plain-link", "research")
+    line = tab.wait_text("#content section:last-child table", "research/eval")
+    assert line.index("research/mixtral") < line.index("research/eval")
+    assert "behind research/mixtral: " in line
+
+
+def test_somebody_sees_which_queue_lends_to_whom(look: Look, keep: Keep, lively: str) -> None:
+    tab = look(lively)
+    to_view(tab, "Queues")
+    lending = tab.wait_text("#content", "lends: ")
+    assert "production lends: " in lending
+    assert "batch has" in lending
+    bars = tab.value("[...document.querySelectorAll('table.queues svg.bar')].map(bar => bar.getAttribute('aria-label'))")
+    assert any("borrowed" in label for label in bars)
+    keep(tab, "queues")
+
+
+# --- gangs and sessions --------------------------------------------------------------------------------------------------
+
+
+def test_somebody_finds_a_gang_among_thousands_as_they_type(look: Look, vast: str) -> None:
+    tab = look(vast, "gangs")
+    tab.wait_text("#content", "5,000 gangs")
+    assert tab.value("document.querySelectorAll('.virtual tbody tr').length") < 100, "only rows in view are in the document"
+    tab.press("/")
+    tab.call("Input.insertText", text="job-04711")
+    assert "1 of 5,000 gangs" in tab.wait_text("output", "1 of")
+    tab.press("Escape")
+    tab.press("j")
+    tab.press("Enter")
+    tab.wait_text("h1", "default/job-04711")
+
+
+def test_somebody_steps_through_a_session(look: Look, keep: Keep, lively: str) -> None:
+    tab = look(lively)
+    to_view(tab, "Sessions")
+    tab.click("#content table a")
+    first = tab.wait_text("[data-part=step]", " ")
+    tab.value("document.activeElement.blur()")
+    tab.press("ArrowRight")
+    tab.wait("location.hash.includes('step=') && document.querySelector('.steps h2').innerText.startsWith('Step ')")
+    tab.wait(f"document.querySelector('[data-part=step]').innerText !== {first!r}")
+    choose(tab, "[data-key=level]", "5")
+    tab.wait_text("#content output", "steps")
+    tab.wait("document.querySelectorAll('.event').length > 5")
+    tab.type("[data-key=filter]", "scores")
+    tab.wait("[...document.querySelectorAll('.virtual .event')].every(each => each.innerText.includes('score'))")
+    tab.click(".virtual tbody tr:nth-of-type(3)")
+    assert "Total" in tab.wait_text(".steps .panel", "node-00034")
+    keep(tab, "session")
+
+
+# --- nodes ---------------------------------------------------------------------------------------------------------------
+
+
+def test_somebody_frees_room_for_8_nodes_in_one_rack_among_10000(look: Look, keep: Keep, vast: str) -> None:
+    tab = look(vast)
+    to_view(tab, "Nodes")
+    tab.wait("document.querySelector('canvas')?.dataset.drawn === '10000'")
+    whole = tab.value("document.querySelector('canvas').toDataURL()")
+    write(tab, "[name=nodes]", "8")
+    write(tab, "[name=amount]", "8")
+    choose(tab, "[name=level]", "topology.kubernetes.io/rack")
+    tab.click("[data-key='room ask']")
+    found = tab.wait_text("[data-part=room]", "8 nodes with 8 GPUs free")
+    assert "rack-042 has 9, and" in found, "the fullest rack with room: what is left elsewhere stays whole"
+    assert tab.value("document.querySelector('canvas').toDataURL()") != whole, "the nodes are marked on the map"
+    keep(tab, "nodes")
+
+
+def test_a_node_of_the_map_is_opened_by_keyboard_with_its_gangs(look: Look, lively: str) -> None:
+    tab = look(lively, "nodes")
+    tab.wait("document.querySelector('canvas')?.dataset.drawn")
+    tab.focus("canvas")
+    for key in ("ArrowRight", "ArrowRight", "Enter"):
+        tab.press(key)
+    assert "research/bert" in tab.wait_text("[aria-label='The chosen node']", "research/bert")
+
+
+# --- simulations ---------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def simulating(folder: Path) -> Iterator[tuple[World, ResultWriter]]:
+    """Make a simulation that goes on as far as a test lets it."""
+    world = worlds.world(nodes=3, gpus=1)
+    for number in range(6):
+        worlds.submit(world, worlds.gang(f"train-{number}", tasks=2 + number % 2, duration="10m", gpus=1), at=number * 120.0)
+    yield world, ResultWriter(folder, "nightly", lambda: 0.0)
+
+
+def test_somebody_follows_a_running_simulation(look: Look, keep: Keep, tmp_path: Path) -> None:
+    with simulating(tmp_path) as (world, writer):
+        worlds.run(world, 300)
+        writer.write(result(world, Run("phalanx", 1, ending=RUNNING)))
+        with open_page(lambda: simulations_setup(tmp_path)) as address:
+            tab = look(address, "simulations")
+            early = tab.wait_text(".result .headline", " ")
+            assert "runs" in tab.text("#content table")
+            worlds.run(world, 7200)
+            writer.write(result(world, Run("phalanx", 1)))
+            tab.wait(f"document.querySelector('.result .headline')?.innerText !== {early!r}")
+            assert "is over" in tab.wait_text("#content table", "is over")
+            keep(tab, "simulations")
+
+
+# --- yesterday -----------------------------------------------------------------------------------------------------------
+
+
+def test_somebody_goes_back_to_0312_last_night(look: Look, keep: Keep, yesterday: str) -> None:
+    tab = look(yesterday)
+    now = tab.wait_text(".yesterday output", "UTC")
+    tab.type(".yesterday input[type=text]", "03:12")
+    tab.press("Enter")
+    then = tab.wait_text(".yesterday output", "03:12:00 UTC")
+    assert now != then
+    tab.wait_text("#state", "A moment of the past")
+    tab.wait_text("#content", "Longest waits")
+    keep(tab, "yesterday")
+    to_view(tab, "Sessions")
+    tab.click("#content table a")
+    assert tab.wait_text("[data-part=step]", " "), "its sessions are gone through, too"
+    assert "at=" in tab.value("location.hash"), "links stay in the past"
+
+
+def test_the_slider_moves_through_the_night(look: Look, yesterday: str) -> None:
+    tab = look(yesterday)
+    end = tab.wait_text(".yesterday output", "UTC")
+    tab.focus(".yesterday input[type=range]")
+    tab.value("(slider => { slider.value = Number(slider.min) + 7200; slider.dispatchEvent(new Event('input')); })"
+              "(document.querySelector('.yesterday input[type=range]'))")  # fmt: skip
+    assert tab.wait_text(".yesterday output", "02:00:00 UTC") != end
+    tab.wait("location.hash.includes('at=')")
+    tab.press("]")
+    tab.wait_text(".yesterday output", "02:01:00 UTC")
+
+
+def test_a_time_that_is_not_in_the_recording_is_refused_with_what_is(look: Look, yesterday: str) -> None:
+    tab = look(yesterday)
+    tab.wait_text(".yesterday output", "UTC")
+    tab.type(".yesterday input[type=text]", "yesterday")
+    tab.press("Enter")
+    assert "write for example 03:12" in tab.wait_text(".yesterday .failure:not([hidden])", "2026-01-01")
+
+
+def test_both_worlds_stand_side_by_side(look: Look, keep: Keep, yesterday: str) -> None:
+    tab = look(yesterday, "worlds")
+    tab.click("[data-key=compare]")
+    found = tab.wait_text("#content", "Mean wait, ours")
+    assert "Mean wait, recorded" in found
+    assert tab.value("document.querySelectorAll('.pair').length") == 60
+    keep(tab, "worlds")
