@@ -51,7 +51,7 @@ check-types: $(TOOLS)
 	$(BIN)/mypy --strict scripts/conformance
 	$(BIN)/mypy --strict scripts/demo
 	MYPYPATH=src:benchmarks $(BIN)/mypy --strict benchmarks/footprint.py benchmarks/real_pods.py benchmarks/recording.py
-	$(BIN)/mypy --strict benchmarks/race
+	$(BIN)/mypy --strict benchmarks/race benchmarks/page.py
 	$(BIN)/mypy --strict docs/figures/draw.py
 	$(BIN)/mypy --strict scripts/manifests
 	$(BIN)/mypy --strict scripts/kubernetes-types
