@@ -23,6 +23,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "command-lin
         "shadow report",
         "record",
         "replay",
+        "ui",
         "suspend",
         "resume",
         "queue open",
