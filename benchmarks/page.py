@@ -4,11 +4,10 @@
     python -m benchmarks.page --write benchmarks/RESULTS.md
 
 An embedded API server holds 10,000 nodes and 5,000 gangs, of which half run; `phalanx ui` and `phalanx run --http` serve the page
-from it, and Chromium opens it without a window. Paints, interactions and frames are measured by the browser: a paint from the moment
-at which the data was there to the frame after the view was made, an interaction from the input to the next frame, as the Event
-Timing API has it, in steps of 8 ms. Pods are changed by a client of its own, so many each second. The scheduler's processor time is
-that of its process, in turns without and with a page that is open. The exit status is 1 if one is beyond its
-bound.
+from it, and Chromium opens it without a window. Paints, interactions and frames are measured by the browser: a paint from the
+moment at which the data was there to the frame after the view was made, an interaction from the input to the next frame, as the
+Event Timing API has it, in steps of 8 ms. Pods are changed by a client of its own, so many each second. The scheduler's processor
+time is that of its process, in turns without and with a page that is open. The exit status is 1 if one is beyond its bound.
 """
 
 import argparse
@@ -39,7 +38,7 @@ from tests.support.ui_programs import PHALANX
 
 PAINT_MS, INTERACTION_MS, SCHEDULER_PERCENT = 1000.0, 100.0, 2.0
 RATE = 100
-TURN_SECONDS, TURNS, READY_SECONDS = 60.0, 2, 300.0
+TURN_SECONDS, TURNS, READY_SECONDS = 40.0, 4, 300.0
 READY = {"overview": ".figures", "queues": "table.queues", "gangs": ".virtual[data-shown]", "nodes": "canvas[data-drawn]"}
 WATCH = """(() => {
     window.measured = {events: [], frames: 0, last: performance.now()};

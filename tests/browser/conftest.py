@@ -17,6 +17,9 @@ from tests.support.ui_programs import night, page_of_program
 
 collect_ignore_glob = [] if chromium() else ["test_*.py"]
 
+PICTURE = (1100, 700)
+"""Width and height of those in the documentation."""
+
 
 class Look(Protocol):
     """Opens a view of a page that is served."""
@@ -81,6 +84,7 @@ def keep(request: pytest.FixtureRequest) -> Keep:
     def write(tab: Tab, name: str) -> None:
         if folder:
             Path(folder).mkdir(parents=True, exist_ok=True)
+            tab.resize(*PICTURE)
             (Path(folder) / f"{name}.png").write_bytes(tab.picture())
 
     return write

@@ -12,6 +12,7 @@ from tests.support import sim_worlds as worlds
 from tests.support.browser import Tab
 from tests.support.ui_clusters import lively as lively_objects
 from tests.support.ui_pages import open_page, seen, simulations_setup
+from tests.support.ui_programs import page_of_program
 
 HEADLINE = ".gang .headline"
 
@@ -44,6 +45,9 @@ def test_somebody_finds_why_a_gang_waits_and_what_would_start_it(look: Look, kee
     tab = look(lively)
     tab.wait_text(".reasons", "research/mixtral")
     keep(tab, "overview")
+    tab.colours("dark")
+    keep(tab, "overview-dark")
+    tab.colours("light")
     tab.click_text("#content .columns td a, #content .columns th a", "research/mixtral")
     said = seen(lively_objects()).gangs["research/mixtral"].why
     assert said in tab.wait_text(HEADLINE, "24 tasks fit"), "the sentence of the command line"
@@ -61,7 +65,7 @@ def test_a_remedy_is_tried_before_anything_is_done(look: Look, lively: str) -> N
     assert "research/mixtral" in tab.text("#content")
 
 
-def test_somebody_asks_what_a_drained_node_would_cost(look: Look, keep: Keep, lively: str) -> None:
+def test_somebody_asks_what_a_drained_node_would_cost(look: Look, lively: str) -> None:
     tab = look(lively)
     to_view(tab, "What if")
     tab.type("[name=node]", "node-00016")
@@ -69,7 +73,6 @@ def test_somebody_asks_what_a_drained_node_would_cost(look: Look, keep: Keep, li
     tab.wait_text("[data-part=summary]", "gang")
     assert "node/node-00016=drained" in tab.text("#content")
     assert "batch/llama" in tab.text("#content").partition("Pays for it")[2]
-    keep(tab, "what-if")
 
 
 def test_a_change_that_makes_no_sense_says_what_to_write_instead(look: Look, lively: str) -> None:
@@ -120,7 +123,7 @@ def test_somebody_finds_a_gang_among_thousands_as_they_type(look: Look, vast: st
     tab.wait_text("h1", "default/job-04711")
 
 
-def test_somebody_steps_through_a_session(look: Look, keep: Keep, lively: str) -> None:
+def test_somebody_steps_through_a_session(look: Look, lively: str) -> None:
     tab = look(lively)
     to_view(tab, "Sessions")
     tab.click("#content table a")
@@ -136,7 +139,6 @@ def test_somebody_steps_through_a_session(look: Look, keep: Keep, lively: str) -
     tab.wait("[...document.querySelectorAll('.virtual .event')].every(each => each.innerText.includes('score'))")
     tab.click(".virtual tbody tr:nth-of-type(3)")
     assert "Total" in tab.wait_text(".steps .panel", "node-00034")
-    keep(tab, "session")
 
 
 # --- nodes ---------------------------------------------------------------------------------------------------------------
@@ -178,7 +180,7 @@ def simulating(folder: Path) -> Iterator[tuple[World, ResultWriter]]:
     yield world, ResultWriter(folder, "nightly", lambda: 0.0)
 
 
-def test_somebody_follows_a_running_simulation(look: Look, keep: Keep, tmp_path: Path) -> None:
+def test_somebody_follows_a_running_simulation(look: Look, tmp_path: Path) -> None:
     with simulating(tmp_path) as (world, writer):
         worlds.run(world, 300)
         writer.write(result(world, Run("phalanx", 1, ending=RUNNING)))
@@ -190,7 +192,6 @@ def test_somebody_follows_a_running_simulation(look: Look, keep: Keep, tmp_path:
             writer.write(result(world, Run("phalanx", 1)))
             tab.wait(f"document.querySelector('.result .headline')?.innerText !== {early!r}")
             assert "is over" in tab.wait_text("#content table", "is over")
-            keep(tab, "simulations")
 
 
 # --- yesterday -----------------------------------------------------------------------------------------------------------
@@ -232,10 +233,13 @@ def test_a_time_that_is_not_in_the_recording_is_refused_with_what_is(look: Look,
     assert "write for example 03:12" in tab.wait_text(".yesterday .failure:not([hidden])", "2026-01-01")
 
 
-def test_both_worlds_stand_side_by_side(look: Look, keep: Keep, yesterday: str) -> None:
-    tab = look(yesterday, "worlds")
+def test_both_worlds_stand_side_by_side(look: Look, recording: Path) -> None:
+    with page_of_program("ui", "--log", str(recording), "--profile", "phalanx") as address:
+        _compare(look(address, "worlds"))
+
+
+def _compare(tab: Tab) -> None:
     tab.click("[data-key=compare]")
-    found = tab.wait_text("#content", "Mean wait, ours")
-    assert "Mean wait, recorded" in found
+    assert "Mean wait, recorded" in tab.wait_text("#content", "Mean wait, ours")
+    assert tab.value("Number(document.querySelector('.figures dd').firstChild.textContent)") > 0, "gangs that start earlier with us"
     assert tab.value("document.querySelectorAll('.pair').length") == 60
-    keep(tab, "worlds")

@@ -150,7 +150,7 @@ class Tab:
                 const end = performance.now() + {WAIT_SECONDS * 1000};
                 const look = () => {{
                     const found = (() => {expression})();
-                    if (found || performance.now() > end) done(found);
+                    if (found || performance.now() > end) done(found instanceof Node || found);
                     else setTimeout(look, 25);
                 }};
                 look();

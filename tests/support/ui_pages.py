@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -67,12 +67,12 @@ def still(documents: Iterable[Document], *, profile: str = "phalanx", now: float
 
 
 def seen(
-    *parts: Document | Iterable[Document], profile: str = "phalanx", now: float = NOW, schedulers: frozenset[str] = frozenset()
+    *parts: Document | Sequence[Document], profile: str = "phalanx", now: float = NOW, schedulers: frozenset[str] = frozenset()
 ) -> SeenCluster:
     """Return a cluster of objects and lists of objects after a session, as views see it."""
     cluster = ObjectCluster(schedulers=schedulers)
     for part in parts:
-        for document in [part] if isinstance(part, dict) else part:
+        for document in [part] if isinstance(part, Mapping) else part:
             if document["kind"] != "Event":
                 cluster.put(document)
     snapshot = cluster.snapshot(now)

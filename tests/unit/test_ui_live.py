@@ -3,7 +3,7 @@
 import asyncio
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
@@ -39,7 +39,7 @@ CLUSTER = [
 NEW_YEAR = 1_767_225_600.0
 
 
-def load(store: MemoryStore, documents: list[Document]) -> None:
+def load(store: MemoryStore, documents: Sequence[Document]) -> None:
     for document in documents:
         store.load({**document, "metadata": {**document["metadata"], "uid": ""}})
 

@@ -2,12 +2,12 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
-from phalanx.cli.ui_questions import BothWorlds, Eta
+from phalanx.cli.ui_questions import BothWorlds, Eta, Worlds
 from phalanx.config.policies import policy_of_profile
 from phalanx.errors import Busy, ConfigError, PhalanxError, SnapshotError
 from phalanx.model.kinds import Document, kind_of
@@ -28,7 +28,7 @@ SMALL = [build.node("n0", gpus=1), build.node("n1", gpus=1), build.queue("defaul
          *build.gang("wide", tasks=3, gpus=1)]  # fmt: skip
 
 
-def desk_of(documents: list[Document]) -> Desk:
+def desk_of(documents: Sequence[Document]) -> Desk:
     return Desk(Update(NOW, json.dumps(documents).encode(), b"[]", RULES))
 
 
@@ -138,7 +138,7 @@ def test_a_question_that_breaks_asks_to_be_reported() -> None:
 
 def test_a_folder_without_a_recording_is_said(tmp_path: Any) -> None:
     with pytest.raises(PhalanxError, match=str(tmp_path)):
-        BothWorlds(str(tmp_path)).answer(desk_of(SMALL))
+        BothWorlds(Worlds(str(tmp_path))).answer(desk_of(SMALL))
 
 
 # --- what has changed since ----------------------------------------------------------------------------------------------

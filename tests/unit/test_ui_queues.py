@@ -3,7 +3,9 @@
 import pytest
 
 from phalanx.testing import build
+from phalanx.model.resources import CPU
 from phalanx.ui.scope import EVERYTHING, Scope
+from phalanx.ui.views.amounts import with_unit
 from phalanx.ui.views.queues import queues
 from tests.support import ui_clusters
 from tests.support.ui_pages import seen
@@ -85,3 +87,10 @@ def test_three_thousand_chained_queues_are_listed() -> None:
 def test_who_may_not_list_queues_sees_none() -> None:
     found = queues(seen(ui_clusters.lively()), Scope(sees_queues=False))
     assert (found["queues"], found["hidden"]) == ([], True)
+
+
+def test_amounts_are_written_as_people_read_them() -> None:
+    amounts = [(GPU, 1.0), (GPU, 0.25), (GPU, 114.6666), (CPU, 1_200_000.0), ("memory", float(32 << 30)), ("example.com/fpga", 1.0)]
+    assert [with_unit(resource, amount) for resource, amount in amounts] == [
+        "1 GPU", "0.25 GPUs", "114.667 GPUs", "1,200,000 CPUs", "32Gi memory", "1 example.com/fpga",
+    ]  # fmt: skip

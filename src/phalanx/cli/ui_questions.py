@@ -57,10 +57,19 @@ def cluster_questions() -> Mapping[str, Callable[..., Question]]:
 
 
 @dataclass(frozen=True, slots=True)
+class Worlds:
+    """A recording, and our rules: those that were recorded if no others are named."""
+
+    folder: str
+    config: str | None = None
+    profile: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class BothWorlds:
     """What would have become of the recorded work under our rules?"""
 
-    folder: str
+    worlds: Worlds
     gang: str = ""
 
     def answer(self, desk: Desk) -> Json:
@@ -68,14 +77,16 @@ class BothWorlds:
         from phalanx.cli.shadow import ShadowOptions
         from phalanx.cli.shadow_report import report
 
+        asked = self.worlds
         found = report(ShadowOptions(
-            folder=self.folder, config=None, profile=None, recorded_profile=None, assumed=None, html=None, form="json",
+            folder=asked.folder, config=asked.config, profile=asked.profile, recorded_profile=None, assumed=None, html=None,
+            form="json",
         ))  # fmt: skip
         if found is None:
-            raise SnapshotError(f"{self.folder}: there is nothing to compare")
+            raise SnapshotError(f"{asked.folder}: there is nothing to compare")
         return found
 
 
-def recording_questions(folder: str) -> Mapping[str, Callable[..., Question]]:
+def recording_questions(worlds: Worlds) -> Mapping[str, Callable[..., Question]]:
     """Return what can be asked about a recording."""
-    return {"eta": Eta, "worlds": partial(BothWorlds, folder)}
+    return {"eta": Eta, "worlds": partial(BothWorlds, worlds)}

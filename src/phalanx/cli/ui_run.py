@@ -18,7 +18,7 @@ from phalanx.cli.intake_notes import notes_of
 from phalanx.cli.policy_options import asked_policy
 from phalanx.cli.session_input import read_input
 from phalanx.cli.ui import UiOptions
-from phalanx.cli.ui_questions import SETUP, cluster_questions, recording_questions
+from phalanx.cli.ui_questions import SETUP, Worlds, cluster_questions, recording_questions
 from phalanx.config.schedulers import our_schedulers
 from phalanx.live.catalogue import connected
 from phalanx.live.page_access import PageAccess
@@ -82,7 +82,8 @@ class Shown:
         asked, access = self._asked, Open()
         found = PageSetup("simulations", access, simulations=ResultFolder(Path(asked.results)) if asked.results else None)
         if asked.log:
-            found = replace(found, title=asked.log, moments=await self._moments(asked.log), extra=recording_questions(asked.log))
+            extra = recording_questions(Worlds(asked.log, asked.config, asked.profile))
+            found = replace(found, title=Path(asked.log).resolve().name, moments=await self._moments(asked.log), extra=extra)
         if asked.files:
             source = self._files()
             return replace(found, title=source.title, showing=Showing(source, SETUP), extra=cluster_questions())

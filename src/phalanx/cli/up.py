@@ -138,7 +138,7 @@ def _page(asked: UpOptions, embedded: "Embedded") -> "Page":
     """Return the page that shows the cluster, and what was recorded of it."""
     from dataclasses import replace
 
-    from phalanx.cli.ui_questions import SETUP, cluster_questions, recording_questions
+    from phalanx.cli.ui_questions import SETUP, Worlds, cluster_questions, recording_questions
     from phalanx.ui.board import LookPace
     from phalanx.ui.moments import RecordedMoments
     from phalanx.ui.recorded.folder import RecordedFolder
@@ -150,7 +150,7 @@ def _page(asked: UpOptions, embedded: "Embedded") -> "Page":
 
     setup, source = replace(SETUP, pace=LookPace(factor=10.0)), embedded.page_source(asked.names)
     moments = RecordedMoments(RecordedFolder(Path(asked.record), setup)) if asked.record else None
-    extra = recording_questions(asked.record) if asked.record else cluster_questions()
+    extra = recording_questions(Worlds(asked.record)) if asked.record else cluster_questions()
     shown = PageSetup(source.title, Open(), Showing(source, setup), moments, extra=extra)
     return Page(lambda: served(shown))
 

@@ -14,8 +14,8 @@ def unit_of(resource: str) -> str:
 
 
 def amount_text(resource: str, amount: float) -> str:
-    """Write an amount in units: ``4``, ``32Gi``, ``0.5``."""
-    return readable(resource, amount) if resource == MEMORY else f"{amount:g}"
+    """Write an amount in units: ``4``, ``1,200,000``, ``32Gi``, ``0.5``."""
+    return readable(resource, amount) if resource == MEMORY else f"{amount:,.3f}".rstrip("0").rstrip(".")
 
 
 def with_unit(resource: str, amount: float) -> str:

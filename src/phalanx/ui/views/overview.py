@@ -11,7 +11,7 @@ from phalanx.model.resources import scale_of
 from phalanx.ui.scope import Scope
 from phalanx.ui.seen import SeenCluster, SeenGang
 from phalanx.ui.views import Json
-from phalanx.ui.views.amounts import unit_of, with_unit
+from phalanx.ui.views.amounts import amount_text, unit_of, with_unit
 
 HOUR_SECONDS = 3600.0
 MOST_WAITS, MOST_CHANGES, MOST_REASONS, MOST_PROBLEMS = 10, 30, 12, 20
@@ -56,7 +56,7 @@ def _use_text(seen: SeenCluster, allocated: float, vain: float) -> str:
         return f"No {unit_of(seen.resource)} are allocated."
     if not vain:
         return f"All {with_unit(seen.resource, allocated)} allocated belong to gangs that have their minimum, or to pods alone."
-    return f"{vain:g} of {with_unit(seen.resource, allocated)} allocated are held by gangs that do not have their minimum."
+    return f"{amount_text(seen.resource, vain)} of {with_unit(seen.resource, allocated)} allocated are held by gangs that do not have their minimum."
 
 
 def _nodes(seen: SeenCluster) -> Json:

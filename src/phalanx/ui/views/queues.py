@@ -11,7 +11,7 @@ from phalanx.model.resources import PODS, scale_of
 from phalanx.ui.scope import Scope
 from phalanx.ui.seen import SeenCluster, SeenGang
 from phalanx.ui.views import Json
-from phalanx.ui.views.amounts import offered_resources, with_unit
+from phalanx.ui.views.amounts import amount_text, offered_resources, with_unit
 from phalanx.ui.views.entitlement import entitlements
 
 KINDS = {"deserved": "fairShare", "fair_share": "fairShare", "allocated": "allocated", "capability": "limit"}
@@ -137,8 +137,8 @@ def _lending(found: Sequence[Json], resource: str) -> Iterator[Json]:
 
 def _loan(lender: Json, spare: float, borrowers: Mapping[str, float], resource: str) -> Json:
     ordered, deserved = _largest_first(borrowers), lender["figures"][resource]["deserved"]
-    names = [f"{name} has {with_unit(resource, round(amount, 3))} more than it deserves" for name, amount in ordered]
-    unused = f"{round(spare, 3):g} of the {with_unit(resource, round(deserved, 3))} that it deserves are not used"
+    names = [f"{name} has {with_unit(resource, amount)} more than it deserves" for name, amount in ordered]
+    unused = f"{amount_text(resource, spare)} of the {with_unit(resource, deserved)} that it deserves are not used"
     text = f"{lender['name']} lends: {unused}; {listed(names, MOST_NAMED)}"
     return {"lender": lender["name"], "borrowers": [name for name, _ in ordered], "unused": spare, "text": text}
 

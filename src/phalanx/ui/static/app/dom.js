@@ -1,6 +1,7 @@
 // Pieces of the document. Every text from a cluster goes through here: it becomes text, never markup.
 
 const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g;
+const LONG_TEXT = 60;
 const SVG = "http://www.w3.org/2000/svg";
 
 // Characters that cannot be seen, or that turn a line around, are shown as what they are.
@@ -51,7 +52,8 @@ function headText(text) {
 }
 
 function cellOf(cell, head, place) {
-  return place ? el("td", { class: isNumber(head) ? "number" : null }, cell) : el("th", { scope: "row" }, cell);
+  const kind = isNumber(head) ? "number" : cell?.length > LONG_TEXT ? "long" : null;
+  return place ? el("td", { class: kind }, cell) : el("th", { scope: "row" }, cell);
 }
 
 export function section(title, ...children) {

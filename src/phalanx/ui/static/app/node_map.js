@@ -6,7 +6,7 @@ const LARGEST = 22;
 const SMALLEST = 4;
 const GAP = 10;
 const LABEL = 13;
-const LEAST_LABEL = 30;
+const LEAST_WIDE = 44;
 const HEADING = 22;
 const WIDE = 1.7;
 const ROOM = 1.6;
@@ -21,7 +21,7 @@ export function layOut(count, inner, outer, width, height) {
   let [x, y, tall, heading] = [0, 0, 0, null];
   for (const block of blocks) {
     const columns = Math.min(Math.max(Math.ceil(Math.sqrt(block.nodes.length * WIDE)), 1), Math.max(Math.floor(width / size), 1));
-    const [wide, high] = [columns * size, Math.ceil(block.nodes.length / columns) * size + LABEL];
+    const [wide, high] = [Math.max(columns * size, LEAST_WIDE), Math.ceil(block.nodes.length / columns) * size + LABEL];
     const isNew = outer && block.outer !== heading;
     if (isNew || (x > 0 && x + wide > width)) [x, y, tall] = [0, y + tall + (tall ? GAP : 0), 0];
     if (isNew) {
@@ -93,7 +93,7 @@ function drawLabels({ context, places, inks, width }, view) {
     if (!block.name) continue;
     context.font = "10px system-ui, sans-serif";
     context.fillStyle = view.marked?.blocks?.has(block.name) ? inks.accent : inks.soft;
-    context.fillText(clipped(context, block.name, Math.max(block.wide + GAP - 2, LEAST_LABEL)), block.x, block.y + LABEL - 3);
+    context.fillText(clipped(context, block.name, block.wide + GAP - 2), block.x, block.y + LABEL - 3);
   }
 }
 

@@ -24,7 +24,8 @@ export class Yesterday {
     this.failure = el("p", { class: "failure", role: "alert", hidden: true });
     replace(place, this.chart, this.slider, el("p", { class: "controls" },
       button("−1 min", () => this.step(-1), { "data-key": "earlier", "aria-keyshortcuts": "[" }), this.text, button("+1 min", () => this.step(1), { "data-key": "later", "aria-keyshortcuts": "]" }),
-      el("label", {}, "Go to ", this.field), button("Go", () => this.typed()), about.hasCluster ? button("Now", () => this.go(""), { "data-key": "now" }) : null), this.failure);
+      el("label", {}, "Go to ", this.field), button("Go", () => this.typed()), about.hasCluster ? button("Now", () => this.go(""), { "data-key": "now" }) : null,
+      el("ul", { class: "legend" }, el("li", {}, el("i", { class: "key useful" }), "pods placed"), el("li", {}, el("i", { class: "key evicted" }), "pods evicted"))), this.failure);
     this.load();
   }
 

@@ -10,6 +10,7 @@ import { countWords, numberWords } from "../../charts/words.js";
 const TALLEST = 620;
 const NO_LEVEL = "none";
 const MOST_LEGEND = 8;
+const MOST_DOMAINS = 5;
 const NOTHING = { names: [], offered: [], used: [], unit: "", name: "" };
 
 export function nodesView(context) {
@@ -203,7 +204,7 @@ function one(node) {
   const gangs = node.gangs.map((gang) => [link(addressTo("gang", gang.gang), gang.gang), gang.queue, gang.status, String(gang.pods), withUnit(gang.held, "", gang.unit)]);
   return [
     el("h2", {}, node.name), STATES[node.state] === "ready" ? null : el("p", { class: "badge" }, STATES[node.state]),
-    figures([...room, ...node.domains.map((domain) => [domain.level, domain.name])]),
+    figures([...room, ...node.domains.map((domain) => [domain.level.split("/").at(-1), domain.name])]),
     gangs.length ? table(`Gangs on ${node.name}`, ["Gang", "Queue", "Status", "#Pods here", "#Holds here"], gangs) : empty("No gang has a pod here."),
     node.otherPods ? el("p", { class: "note" }, `and ${countWords(node.otherPods, "other pod")}`) : null,
     node.taints.length ? el("p", { class: "note" }, `Taints: ${node.taints.join(", ")}`) : null,
@@ -241,10 +242,10 @@ class RoomSearch {
   found(found) {
     this.mark(found.nodes, found.domains[0]?.name);
     const numbers = new Map(this.view.found.names.map((name, node) => [name, node]));
-    const rows = found.enough ? found.domains.map((domain) => [
+    const rows = found.enough ? found.domains.slice(0, MOST_DOMAINS).map((domain) => [
       el("button", { type: "button", class: "plain-link", onclick: () => this.mark(domain.names.map((name) => numbers.get(name)), domain.name) }, domain.name), String(domain.nodes), domain.names.join(", "),
     ]) : [];
-    return [el("p", { class: "headline", "data-part": "room" }, found.text), rows.length ? table("Domains with room", ["Domain", "#Nodes with room", "For example"], rows) : null];
+    return [el("p", { class: "headline", "data-part": "room" }, found.text), rows.length ? table("Domains with room", ["Domain", "#Nodes with room", "For example"], rows) : null, found.enough > rows.length ? el("p", { class: "note" }, `and ${found.enough - rows.length} more`) : null];
   }
 
   mark(nodes, block) {

@@ -37,7 +37,7 @@ function numbers(found) {
   ];
   if (found.nodes) {
     const { all, unready, cordoned } = found.nodes;
-    rows.push(["Nodes", numberWords(all), [unready ? ` ${unready} not ready` : "", cordoned ? ` ${cordoned} cordoned` : ""].join("")]);
+    rows.push(["Nodes", numberWords(all), [unready ? `${unready} not ready` : "", cordoned ? `${cordoned} cordoned` : ""].filter(Boolean).join(", ")]);
   }
   if (found.use) {
     rows.push([`${found.unit} allocated`, percent(found.use.allocated, found.use.offered), ` ${amount(found.use.allocated, found.resource)} of ${amount(found.use.offered, found.resource)}`]);
