@@ -32,6 +32,9 @@ from phalanx.bench.results_page import write_section
 from phalanx.dev.processes import free_ports, launch, wait_until
 from phalanx.model.kinds import POD
 from phalanx.store.kube.client import Client
+from phalanx.store.memory import MemoryStore
+from phalanx.web.api import Api
+from phalanx.web.server import serving
 from tests.support import ui_clusters
 from tests.support.browser import Browser, Tab, browser_of, chromium_command
 from tests.support.ui_programs import PHALANX
@@ -96,14 +99,24 @@ class Found:
 
 
 @contextmanager
-def served(*arguments: str) -> Iterator[tuple[int, str]]:
-    """Run a command of the program until the block ends; yields its process and the end of its first line."""
-    with launch([PHALANX, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+def served(*command: str) -> Iterator[tuple[int, str]]:
+    """Run a program until the block ends; yields its process and the end of its first line."""
+    with launch(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         try:
             assert process.stdout is not None
             yield process.pid, process.stdout.readline().split()[-1]
         finally:
             process.terminate()
+
+
+async def serve(file: Path) -> None:
+    """Be the API server of these objects: they stay as they are written, and nobody schedules."""
+    store = MemoryStore(time.time)
+    for document in json.loads(file.read_text()):
+        store.load(document)
+    async with serving(Api(store).application()) as address:
+        print(f"serving at {address}", flush=True)
+        await asyncio.Event().wait()
 
 
 @contextmanager
@@ -259,14 +272,15 @@ def measure(nodes: int, gangs: int, size: int) -> Found:
     pods = [item["metadata"]["name"] for item in documents if item["kind"] == "Pod" and "nodeName" in item["spec"]]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "cluster.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": documents}))
+        (folder / "cluster.json").write_text(json.dumps(documents))
+        serve = (sys.executable, "-m", "benchmarks.page", "--serve", str(folder / "cluster.json"))
         browsing = launch(chromium_command(folder / "chromium"), stderr=subprocess.PIPE)
         with (
             browser_of(browsing) as browser,
-            served("up", str(folder / "cluster.json"), "--scheduler-name", "nobody") as (_, server),
+            served(*serve) as (_, server),
         ):
             changes = Changes(server, pods)
-            with served("ui", "--server", server) as (_, address):
+            with served(PHALANX, "ui", "--server", server) as (_, address):
                 measure_page(browser, address, changes, found)
             with scheduler(folder, server) as (pid, address):
                 measure_scheduler(browser, pid, address, changes, found)
@@ -305,7 +319,10 @@ def main() -> int:
     parser.add_argument("--gangs", type=int, default=5_000)
     parser.add_argument("--size", type=int, default=4, help="pods of a gang")
     parser.add_argument("--write", type=Path, help="write the result as a section of this file as well")
+    parser.add_argument("--serve", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()
+    if asked.serve:
+        asyncio.run(serve(asked.serve))
     found = measure(asked.nodes, asked.gangs, asked.size)
     text = section(found, asked.nodes, asked.gangs, asked.size)
     print(text)

@@ -156,6 +156,7 @@ def test_somebody_frees_room_for_8_nodes_in_one_rack_among_10000(look: Look, kee
     found = tab.wait_text("[data-part=room]", "8 nodes with 8 GPUs free")
     assert "rack-042 has 9, and" in found, "the fullest rack with room: what is left elsewhere stays whole"
     assert tab.value("document.querySelector('canvas').toDataURL()") != whole, "the nodes are marked on the map"
+    tab.value("window.scrollTo(0, document.querySelector('[data-part=room]').getBoundingClientRect().top - 80)")
     keep(tab, "nodes")
 
 

@@ -11,10 +11,12 @@ import aiohttp
 import pytest
 from aiohttp.test_utils import make_mocked_request
 
-from phalanx.errors import Unauthorized
+from phalanx.errors import Forbidden, Unauthorized
+from phalanx.model.kinds import Document
 from phalanx.ui.scope import EVERYTHING, Scope
 from phalanx.ui.seen import SeenCluster
 from phalanx.ui.serving.guard import POLICY, refusal
+from phalanx.ui.still import StillSource
 from tests.support import ui_clusters
 from tests.support.ui_pages import page_files, served_page, setup_of, still
 
@@ -173,6 +175,16 @@ def test_a_reader_of_one_namespace_gets_nothing_of_others() -> None:
 def test_a_reader_of_one_namespace_is_refused_the_rest(path: str) -> None:
     answer = asked(f"/ui/api/{path}", setup={"access": Tokens()}, headers={"Authorization": "Bearer batch"})
     assert answer.status in (403, 404)
+
+
+def test_events_that_may_not_be_listed_are_called_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuse(*asked: object) -> list[Document]:
+        raise Forbidden("events is forbidden")
+
+    shown = asked("/ui/api/gang-events?gang=research/mixtral").data
+    assert ([event["count"] for event in shown["events"]], shown["hidden"]) == ([1, 2], False)
+    monkeypatch.setattr(StillSource, "events", refuse)
+    assert asked("/ui/api/gang-events?gang=research/mixtral").data == {"events": [], "hidden": True}
 
 
 def test_only_who_sees_everything_may_try_changes() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from phalanx.testing import build
 from phalanx.model.resources import CPU
+from phalanx.testing import build
 from phalanx.ui.scope import EVERYTHING, Scope
 from phalanx.ui.views.amounts import with_unit
 from phalanx.ui.views.queues import queues

@@ -2,10 +2,9 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable
-from contextlib import suppress
 
 from phalanx.dialects.cluster import ObjectCluster
-from phalanx.errors import Forbidden
+from phalanx.errors import Unreachable
 from phalanx.live.clock import LoopClock
 from phalanx.live.dry_groups import DryGroups
 from phalanx.live.watching import Watching
@@ -26,6 +25,7 @@ from phalanx.ui.source import Listener
 NEEDED = frozenset({POD, NODE})
 """Whoever may not read these sees nothing; without any other kind there is still something to see."""
 GROUP = "PodGroup"
+EVENTS_SECONDS = 10.0
 
 
 class FollowedCluster:
@@ -132,8 +132,9 @@ class FollowedCluster:
         return stop
 
     async def events(self, namespace: str, names: Collection[str]) -> list[Document]:
-        """Return what the API server has; nothing where nobody may list events."""
-        with suppress(Forbidden):
-            async with asyncio.timeout(10.0):
+        """Return what the API server has."""
+        try:
+            async with asyncio.timeout(EVENTS_SECONDS):
                 return about((await self._client.list(EVENT, namespace)).items, namespace, names)
-        return []
+        except TimeoutError as problem:
+            raise Unreachable("the API server does not answer when it is asked for events") from problem

@@ -5,11 +5,10 @@ take about one hundredth of a processor; whatever needs a session of its own is 
 """
 
 from collections.abc import Callable, Collection, Iterable
-from contextlib import suppress
 from dataclasses import replace
 from time import thread_time
 
-from phalanx.errors import Forbidden, SnapshotError
+from phalanx.errors import SnapshotError
 from phalanx.live.app import Live
 from phalanx.model.kinds import EVENT, Document
 from phalanx.scheduling.cache import Urgency
@@ -95,10 +94,8 @@ class SchedulerSource:
         return self._hearing.also(listener)
 
     async def events(self, namespace: str, names: Collection[str]) -> list[Document]:
-        """Return what the API server has; nothing where the scheduler may not list events."""
-        with suppress(Forbidden):
-            return about((await self._client.list(EVENT, namespace)).items, namespace, names)
-        return []
+        """Return what the API server has; the account that is installed may not list events."""
+        return about((await self._client.list(EVENT, namespace)).items, namespace, names)
 
 
 class SmallSessions(KeptSessions):

@@ -111,5 +111,5 @@ class ClusterSource(Protocol):
         ...
 
     async def events(self, namespace: str, names: Collection[str]) -> list[Document]:
-        """Return the events about objects of these names in a namespace, where they can be read."""
+        """Return the events about objects of these names in a namespace; raises Forbidden where they may not be listed."""
         ...

@@ -32,6 +32,7 @@ from phalanx.ui.views.rooms import WHOLE_CLUSTER, RoomAsked, rooms
 VIEWS: Mapping[str, View] = {"overview": overview, "queues": queues, "gangs": gangs, "nodes": nodes}
 EVERYTHING_ONLY = "needs the whole cluster: you have to be allowed to list the pods of all namespaces, nodes and queues"
 MOST_LEVEL, MOST_CHANGES = 5, 100
+HIDDEN_EVENTS: Mapping[str, object] = {"events": [], "hidden": True}
 
 
 async def _shown(view: View, name: str, reader: Reader) -> web.StreamResponse:
@@ -65,11 +66,17 @@ async def _events_about(reader: Reader) -> web.StreamResponse:
     """Answer with the events about a gang, its pods and their owners."""
     key, seen = reader.asked("gang"), await reader.showing.board.current()
     namespace, name = split_key(key)
-    if not reader.scope.sees_events(namespace) or key not in seen.gangs:
-        return plain({"events": [], "hidden": not reader.scope.sees_events(namespace)})
+    if not reader.scope.sees_events(namespace):
+        return plain(HIDDEN_EVENTS)
+    if key not in seen.gangs:
+        return plain({"events": [], "hidden": False})
     tasks = seen.snapshot.members_of(GangKey(key)).values()
     owners = {owner.rpartition("/")[2] for task in tasks for owner in task.owners.split(",") if owner}
-    found = await reader.showing.source.events(namespace, {name.partition("@")[0], *owners, *(task.name for task in tasks)})
+    names = {name.partition("@")[0], *owners, *(task.name for task in tasks)}
+    try:
+        found = await reader.showing.source.events(namespace, names)
+    except Forbidden:
+        return plain(HIDDEN_EVENTS)
     return plain({"events": redacted([event_row(event) for event in found], reader.scope, seen), "hidden": False})
 
 

@@ -152,7 +152,7 @@ function domains(level) {
 }
 
 function events({ events: found, hidden }) {
-  if (hidden) return section("Events", empty("You may not list the events of this namespace."));
+  if (hidden) return section("Events", empty("The events of this namespace may not be listed."));
   if (!found.length) return section("Events", empty("No events are known."));
   const rows = [...found].reverse().map((event) => [event.last ? moment(momentOf(event.last)) : "–", event.type, event.reason, event.about, event.count > 1 ? `${event.text} (${event.count} times)` : event.text, event.from]);
   return section("Events", table("Events", ["When", "Type", "Reason", "About", "Message", "From"], rows));

@@ -10,7 +10,7 @@ import { countWords, numberWords } from "../../charts/words.js";
 const TALLEST = 620;
 const NO_LEVEL = "none";
 const MOST_LEGEND = 8;
-const MOST_DOMAINS = 5;
+const MOST_DOMAINS = 3;
 const NOTHING = { names: [], offered: [], used: [], unit: "", name: "" };
 
 export function nodesView(context) {
