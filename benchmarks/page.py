@@ -42,6 +42,8 @@ from tests.support.ui_programs import PHALANX
 PAINT_MS, INTERACTION_MS, SCHEDULER_PERCENT = 1000.0, 100.0, 2.0
 RATE = 100
 TURN_SECONDS, TURNS, READY_SECONDS = 40.0, 4, 300.0
+LEFT_SECONDS = 35.0
+"""A cluster is followed for half a minute after its last page was closed."""
 READY = {"overview": ".figures", "queues": "table.queues", "gangs": ".virtual[data-shown]", "nodes": "canvas[data-drawn]"}
 WATCH = """(() => {
     window.measured = {events: [], frames: 0, last: performance.now()};
@@ -257,7 +259,7 @@ def measure_scheduler(browser: Browser, pid: int, address: str, changes: Changes
             time.sleep(TURN_SECONDS / 4)  # the first look is taken at once
             found.open.append(_used(pid))
             tab.close()
-            time.sleep(TURN_SECONDS * 0.6)  # the page is left half a minute after it was closed
+            time.sleep(LEFT_SECONDS)
 
 
 def _used(pid: int) -> float:

@@ -56,7 +56,8 @@ def _use_text(seen: SeenCluster, allocated: float, vain: float) -> str:
         return f"No {unit_of(seen.resource)} are allocated."
     if not vain:
         return f"All {with_unit(seen.resource, allocated)} allocated belong to gangs that have their minimum, or to pods alone."
-    return f"{amount_text(seen.resource, vain)} of {with_unit(seen.resource, allocated)} allocated are held by gangs that do not have their minimum."
+    held, whole = amount_text(seen.resource, vain), with_unit(seen.resource, allocated)
+    return f"{held} of {whole} allocated are held by gangs that do not have their minimum."
 
 
 def _nodes(seen: SeenCluster) -> Json:
