@@ -40,7 +40,7 @@ from tests.support.browser import Browser, Tab, browser_of, chromium_command
 from tests.support.ui_programs import PHALANX
 
 PAINT_MS, INTERACTION_MS, SCHEDULER_PERCENT = 1000.0, 100.0, 2.0
-RATE = 100
+RATE, CALM_RATE = 100, 5
 TURN_SECONDS, TURNS, READY_SECONDS = 40.0, 4, 300.0
 LEFT_SECONDS = 35.0
 """A cluster is followed for half a minute after its last page was closed."""
@@ -151,9 +151,9 @@ def _is_ready(address: str) -> bool:
 class Changes:
     """Changes pods that run, so many each second, in a thread of its own."""
 
-    def __init__(self, server: str, pods: Sequence[str]) -> None:
+    def __init__(self, server: str, pods: Sequence[str], rate: int) -> None:
         """Do nothing yet."""
-        self._server, self._pods, self._over, self.count = server, pods, Event(), 0
+        self._server, self._pods, self._rate, self._over, self.count = server, pods, rate, Event(), 0
 
     @contextmanager
     def going_on(self) -> Iterator["Changes"]:
@@ -169,13 +169,13 @@ class Changes:
 
     async def _run(self) -> None:
         async with Client(self._server) as client:
-            begun = time.monotonic() - self.count / RATE
+            begun = time.monotonic() - self.count / self._rate
             while not self._over.is_set():
                 name = self._pods[self.count % len(self._pods)]
                 beat = {"metadata": {"annotations": {"example.com/beat": str(self.count)}}}
                 await client.patch(POD, "default", name, beat)
                 self.count += 1
-                await asyncio.sleep(max(begun + self.count / RATE - time.monotonic(), 0))
+                await asyncio.sleep(max(begun + self.count / self._rate - time.monotonic(), 0))
 
 
 # --- the browser ---------------------------------------------------------------------------------------------------------
@@ -281,11 +281,10 @@ def measure(nodes: int, gangs: int, size: int) -> Found:
             browser_of(browsing) as browser,
             served(*serve) as (_, server),
         ):
-            changes = Changes(server, pods)
             with served(PHALANX, "ui", "--server", server) as (_, address):
-                measure_page(browser, address, changes, found)
+                measure_page(browser, address, Changes(server, pods, RATE), found)
             with scheduler(folder, server) as (pid, address):
-                measure_scheduler(browser, pid, address, changes, found)
+                measure_scheduler(browser, pid, address, Changes(server, pods, CALM_RATE), found)
     return found
 
 
@@ -304,7 +303,8 @@ def section(found: Found, nodes: int, gangs: int, size: int) -> str:
         *(f"| {name} | {took:.0f} | {found.changing[name]:.0f} |" for name, took in found.quiet.items()), "",
         f"With {found.updates:.0f} pods changed each second the longest pause between two frames was "
         f"{found.longest_frame:.0f} ms, while the page showed {found.looks} looks at the cluster.", "",
-        f"| processor of `phalanx run` (bound: {SCHEDULER_PERCENT:.0f} % more) | % of a core, each turn |", "| --- | --: |",
+        f"| processor of `phalanx run` at {CALM_RATE} pods/s (bound: {SCHEDULER_PERCENT:.0f} % more) | % of a core, each turn |",
+        "| --- | --: |",
         f"| nobody looks | {_turns(found.without)} |", f"| the page is open | {_turns(found.open)} |",
         f"| difference of the means | {found.scheduler:+.2f} |",
     ])  # fmt: skip

@@ -89,8 +89,14 @@ export class VirtualTable {
     const [top, room] = [place * ROW, this.place.clientHeight - 2 * ROW];
     if (top < this.place.scrollTop) this.place.scrollTop = top;
     if (top > this.place.scrollTop + room) this.place.scrollTop = top - room;
-    this.draw(true);
+    this.draw();
+    this.mark();
     document.getElementById("said").textContent = this.body.querySelector("tr.chosen")?.textContent ?? "";
+  }
+
+  // Among the rows that are there: to make all of them anew with every key would be slow.
+  mark() {
+    for (const row of this.body.rows) row.classList.toggle("chosen", row.getAttribute("aria-rowindex") === String(this.chosen + 2));
   }
 }
 
