@@ -62,6 +62,7 @@ def test_a_recording_has_no_violations(look: Look, yesterday: str, view: str, sc
     tab = look(yesterday, view)
     tab.colours(scheme)
     tab.wait_text(".yesterday output", "UTC")
+    tab.wait("document.querySelector('h1')")
     if view == "worlds":
         tab.click("[data-key=compare]")
         tab.wait_text("#content", "Mean wait, ours")
