@@ -1,26 +1,102 @@
-"""The control plane that tests of real operators share, and where the results of lanes are kept."""
+"""The control planes that tests of real operators run on, the lanes on them, and where the results of lanes are kept."""
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
 import pytest
 
+from phalanx.config.policies import profile_text
 from phalanx.dev.kwok_nodes import Machines
 from phalanx.dev.plane import ControlPlane
+from phalanx.dev.processes import wait_until
+from phalanx.dev.programs import is_built
+from phalanx.dev.replicas import scheduling
 from tests.operators.results import Results
-from tests.support.operator_lane import GPUS, NODES
+from tests.support.live_site import Site
+from tests.support.operator_lane import GPUS, GRACE_SECONDS, NODES, URGENT, WAIT_SECONDS, Lane
 from tests.support.operator_mode import OperatorMode
 
 HERE = Path(__file__).parent
 ALWAYS = ("test_try_live",)
 """Tests besides lanes that `make test` has time for."""
+NAMES = ("phalanx", "volcano", "yunikorn", "default-scheduler")
+"""Phalanx has the names of all schedulers that operators write into pods, and that of kube-scheduler: samples run as they are."""
+SHORT_GRACE = f"configurations:\n  - name: heal\n    arguments:\n      grace: {GRACE_SECONDS}s\n"
 
 
 @pytest.fixture(scope="session")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """A control plane of its own: the definitions of real operators would clash with those that other tests play."""
-    with ControlPlane(tmp_path_factory.mktemp("plane"), nodes=NODES, machines=Machines(gpus=GPUS)) as plane:
+    with _plane(tmp_path_factory.mktemp("plane")) as plane:
         yield plane
+
+
+def _plane(folder: Path) -> ControlPlane:
+    return ControlPlane(folder, nodes=NODES, machines=Machines(gpus=GPUS))
+
+
+@pytest.fixture(scope="module")
+def scheduled(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """The control plane with our scheduler beside it."""
+    with _scheduling(plane, tmp_path_factory.mktemp("lanes")):
+        yield plane
+
+
+def _scheduling(plane: ControlPlane, folder: Path, profile: str = "phalanx", *flags: str) -> AbstractContextManager[Path]:
+    """Run a profile of ours with a short grace, so that lanes can wait until it is over."""
+    config = folder / "phalanx.yaml"
+    config.write_text(profile_text(profile).replace("configurations:\n", SHORT_GRACE))
+    urgent = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": URGENT}, "value": 1000}
+    plane.apply([urgent])
+    return scheduling(plane, folder, f"--config={config}", *(f"--scheduler-name={name}" for name in NAMES), *flags)
+
+
+@pytest.fixture(scope="module")
+def mode() -> OperatorMode:
+    """The mode that `for_modes` says."""
+    raise AssertionError("a test of an operator says for which modes it is")
+
+
+@pytest.fixture(scope="module")
+def ground(request: pytest.FixtureRequest, mode: OperatorMode, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A control plane with our scheduler and the operator of a mode beside it."""
+    for name in (mode.operator, *mode.needs):
+        if not is_built(name):
+            pytest.skip(f"{name} is not built; run 'phalanx dev build {name}' once")
+    folder = tmp_path_factory.mktemp(mode.operator)
+    with ExitStack() as beside:
+        if mode.has_own_definitions:
+            plane = beside.enter_context(_plane(folder / "plane"))
+        else:
+            plane = request.getfixturevalue("scheduled")
+        beside.enter_context(mode.start(plane, folder, *mode.flags))
+        if mode.has_own_definitions:
+            beside.enter_context(_scheduling(plane, folder, mode.profile, *mode.scheduler_flags))
+        yield plane
+
+
+@pytest.fixture
+def lane(request: pytest.FixtureRequest, ground: ControlPlane, mode: OperatorMode) -> Iterator[Lane]:
+    """A mode on empty nodes; if the test is a lane, one that the mode has."""
+    mark = request.node.get_closest_marker("lane")
+    if mark is not None:
+        _name(request, mode, mark.args[0])
+    assert wait_until(lambda: not ground.kubectl("get", "pods", "-A", "-o", "name"), WAIT_SECONDS, step=0.5), "pods of another lane"
+    with Site(ground) as site:
+        lane = Lane(ground, site, mode)
+        if mode.surroundings:
+            lane.create(*mode.surroundings)
+        yield lane
+
+
+def _name(request: pytest.FixtureRequest, mode: OperatorMode, lane: str) -> None:
+    """Let results know the lane, leave it out where it does not apply, and expect a defect that is known."""
+    request.node.user_properties += [("mode", mode.key), ("lane", lane)]
+    if lane in mode.not_applicable:
+        pytest.skip(mode.not_applicable[lane])
+    if lane in mode.known_defects:
+        request.applymarker(pytest.mark.xfail(reason=mode.known_defects[lane], raises=AssertionError, strict=True))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

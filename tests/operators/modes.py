@@ -1,6 +1,7 @@
 """All modes of all operators that lanes are run for, in the order of the page that the results become."""
 
-from tests.operators import ray_modes, torch_modes
+from tests.operators import jobset_modes, kueue_modes, lws_modes, mpi_modes, ray_modes, torch_modes, trainer_modes, volcano_modes
 from tests.support.operator_mode import OperatorMode
 
-MODES: tuple[OperatorMode, ...] = (*ray_modes.MODES, *torch_modes.MODES)
+_FILES = (ray_modes, torch_modes, trainer_modes, mpi_modes, jobset_modes, lws_modes, volcano_modes, kueue_modes)
+MODES: tuple[OperatorMode, ...] = tuple(mode for file in _FILES for mode in file.MODES)

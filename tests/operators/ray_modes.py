@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.support.operator_mode import OperatorMode, Order, Patch, Sample, template
+from tests.support.operator_mode import OperatorMode, Order, Patch, Sample, scale_by, template
 from tests.support.real_operators import kuberay
 
 MODULE = "github.com/ray-project/kuberay/ray-operator"
@@ -43,11 +43,6 @@ def alone(order: Order) -> dict[str, Any]:
     return ray_cluster(order, scheduler="phalanx", priority=order.priority)
 
 
-def suspend(is_suspended: bool) -> Patch:
-    """Suspend a RayCluster or resume it."""
-    return {"spec": {"suspend": is_suspended}}
-
-
 def scale(pods: int) -> Patch:
     """Change the number of workers, and the fewest that it may be."""
     group = "/spec/workerGroupSpecs/0"
@@ -56,7 +51,7 @@ def scale(pods: int) -> Patch:
 
 def _mode(name: str, **fields: Any) -> OperatorMode:
     return OperatorMode(
-        "kuberay", "KubeRay", name, "RayCluster", kuberay, suspend=suspend, scale=scale, module=MODULE, **fields
+        "kuberay", "KubeRay", name, "RayCluster", kuberay, scale=scale_by(scale), module=MODULE, **fields
     )  # fmt: skip
 
 
@@ -66,32 +61,27 @@ MODES = (
         switch_on="Start KubeRay with `--batch-scheduler=volcano` and Phalanx with `--scheduler-name=volcano`: KubeRay writes this "
         "name into the pods. The label `ray.io/priority-class-name` of a RayCluster names its priority, "
         "`volcano.sh/queue-name` its queue.",
-        samples=(Sample("config/samples/ray-cluster.volcano-scheduler.yaml", 1),
-                 Sample("config/samples/ray-cluster.volcano-scheduler-queue.yaml", 3)),
+        samples=(Sample(("config/samples/ray-cluster.volcano-scheduler.yaml",), 1),
+                 Sample(("config/samples/ray-cluster.volcano-scheduler-queue.yaml",), 3)),
     ),
     _mode(
         "yunikorn", write=for_yunikorn, flags=("--batch-scheduler=yunikorn",),
         switch_on="Start KubeRay with `--batch-scheduler=yunikorn` and Phalanx with `--scheduler-name=yunikorn`. A RayCluster "
         "needs the labels `ray.io/gang-scheduling-enabled` and `yunikorn.apache.org/app-id`, which is its own name, and may name "
         "its queue in `yunikorn.apache.org/queue`; a Queue of that name, without the root, has to exist.",
-        samples=(Sample("config/samples/ray-cluster.yunikorn-scheduler.yaml", 3, (QUEUE,)),),
-        known_defects={
-            "waits": "an application has no group object: the condition of each pod says that it starts as a whole and how many "
-            "pods find room, but there is no event, and `phalanx get gangs` joins these conditions where `phalanx explain` "
-            "counts tasks"
-        },
+        samples=(Sample(("config/samples/ray-cluster.yunikorn-scheduler.yaml",), 3, (QUEUE,)),),
     ),
     _mode(
         "scheduler-plugins", write=for_plugins, flags=("--batch-scheduler=scheduler-plugins",),
         switch_on="Start KubeRay with `--batch-scheduler=scheduler-plugins`. A RayCluster needs the label "
         "`ray.io/gang-scheduling-enabled`, and `schedulerName: phalanx` in all of its templates; KubeRay writes none. Or run "
         "Phalanx in the place of kube-scheduler, with `--scheduler-name=default-scheduler`.",
-        samples=(Sample("config/samples/ray-cluster.scheduler-plugins.yaml", 3),),
+        samples=(Sample(("config/samples/ray-cluster.scheduler-plugins.yaml",), 3),),
     ),
     _mode(
         "schedulerName", write=alone,
         switch_on="Write `schedulerName: phalanx` into the templates of the head and of all workers; KubeRay needs no flag. "
         "Phalanx makes the group: the head and the `minReplicas` of each group of workers start together.",
-        samples=(Sample("config/samples/ray-cluster.sample.yaml", 2),),
+        samples=(Sample(("config/samples/ray-cluster.sample.yaml",), 2),),
     ),
 )  # fmt: skip

@@ -1,66 +1,20 @@
 """Lanes: what people expect of a gang scheduler behind their operator, written once, for every mode of every real operator.
 
-Nodes have room for four pods. `make operators` runs all lanes, `make test` only those that a mode names. Phalanx has the names of
-all schedulers that operators write into pods, and that of kube-scheduler, so that samples run as they are.
+Nodes have room for four pods. `make operators` runs all lanes, `make test` only those that a mode names. What is special of one
+operator stands in a file of its own beside this one.
 """
 
-from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 
-from phalanx.config.policies import profile_text
-from phalanx.dev.plane import ControlPlane
-from phalanx.dev.processes import wait_until
-from phalanx.dev.replicas import scheduling
 from tests.operators.modes import MODES
-from tests.support.live_site import Site
-from tests.support.operator_lane import BEYOND_SECONDS, GPUS, GRACE_SECONDS, NODES, WAIT_SECONDS, Lane
-from tests.support.operator_mode import GPU, OperatorMode, Order
+from tests.support.operator_lane import BEYOND_SECONDS, GPUS, LATE_SECONDS, NODES, URGENT, WAIT_SECONDS, Lane
+from tests.support.operator_mode import GPU, Order, for_modes
 
-pytestmark = [pytest.mark.xdist_group("operators"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.xdist_group("operators"), pytest.mark.timeout(300), for_modes(MODES)]
 ROOM = NODES
 """Every pod asks for all GPUs of a node."""
-NAMES = ("phalanx", "volcano", "yunikorn", "default-scheduler")
-URGENT = "lane-urgent"
-SHORT_GRACE = f"configurations:\n  - name: heal\n    arguments:\n      grace: {GRACE_SECONDS}s\n"
-
-
-@pytest.fixture(scope="module")
-def scheduler(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Our profile with a short grace, so that lanes can wait until it is over."""
-    folder = tmp_path_factory.mktemp("lanes")
-    config = folder / "phalanx.yaml"
-    config.write_text(profile_text("phalanx").replace("configurations:\n", SHORT_GRACE))
-    urgent = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": URGENT}, "value": 1000}
-    plane.apply([urgent])
-    flags = [f"--config={config}", *(f"--scheduler-name={name}" for name in NAMES)]
-    with scheduling(plane, folder, *flags) as log:
-        yield log
-
-
-@pytest.fixture(scope="module", params=MODES, ids=lambda mode: mode.label)
-def mode(
-    request: pytest.FixtureRequest, plane: ControlPlane, scheduler: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[OperatorMode]:
-    """A mode, with its operator running."""
-    mode: OperatorMode = request.param
-    with mode.start(plane, tmp_path_factory.mktemp(mode.operator), *mode.flags):
-        yield mode
-
-
-@pytest.fixture
-def lane(request: pytest.FixtureRequest, plane: ControlPlane, mode: OperatorMode) -> Iterator[Lane]:
-    """A mode on empty nodes."""
-    name = request.node.get_closest_marker("lane").args[0]
-    request.node.user_properties += [("mode", mode.key), ("lane", name)]
-    if name in mode.not_applicable:
-        pytest.skip(mode.not_applicable[name])
-    if name in mode.known_defects:
-        request.applymarker(pytest.mark.xfail(reason=mode.known_defects[name], raises=AssertionError, strict=True))
-    assert wait_until(lambda: not plane.kubectl("get", "pods", "-A", "-o", "name"), WAIT_SECONDS, step=0.5), "pods of another lane"
-    with Site(plane) as site:
-        yield Lane(plane, site, mode)
 
 
 def order(name: str, pods: int, priority: str = "") -> Order:
@@ -149,10 +103,9 @@ def test_a_suspended_workload_makes_room_and_starts_again_when_it_is_resumed(lan
 def test_a_member_that_fails_is_replaced_and_the_others_run_on(lane: Lane) -> None:
     lane.submit(order("train", ROOM))
     lane.await_running("train", ROOM)
-    failed = max(lane.pods("train"), key=lambda pod: str(pod["metadata"]["name"]))["metadata"]
-    others = lane.running("train") - {failed["uid"]}
-    lane.fail(failed["name"])
-    lane.await_true(lambda: failed["uid"] not in lane.running("train"), lambda: lane.phases("train"))
+    if lane.mode.is_replaced_late:
+        lane.be_patient()
+    others = lane.fail_one("train")
     lane.await_running("train", ROOM)
     lane.watch(lambda: others < lane.running("train") and len(lane.running("train")) == ROOM, lane.warnings)
 
@@ -163,7 +116,7 @@ def test_an_urgent_workload_takes_the_place_of_a_whole_one_which_starts_again_la
     lane.await_running("usual", ROOM)
     lane.submit(order("urgent", 2, URGENT))
     lane.await_running("urgent", 2)
-    lane.await_waiting("usual")
+    lane.await_waiting("usual", LATE_SECONDS if lane.mode.is_replaced_late else WAIT_SECONDS)
     lane.watch(lambda: lane.bound("usual") == 0 and len(lane.running("urgent")) == 2, lambda: lane.phases("usual"))
     lane.delete("urgent")
     lane.await_running("usual", ROOM)
@@ -171,16 +124,18 @@ def test_an_urgent_workload_takes_the_place_of_a_whole_one_which_starts_again_la
 
 @pytest.mark.lane("scale")
 def test_a_workload_that_is_scaled_beyond_the_room_and_back_runs_on(lane: Lane) -> None:
-    lane.submit(order("train", 3))
-    lane.await_running("train", 3)
+    first, most, *fewer = lane.mode.sizes
+    lane.submit(replace(order("train", first), is_scaled=True))
+    lane.await_running("train", first)
     before = lane.running("train")
     lane.watch(lambda: before == lane.running("train"), lane.warnings, seconds=2.0)
-    lane.scale("train", ROOM + 2)
-    lane.await_true(lambda: len(lane.pods("train")) == ROOM + 2, lambda: lane.phases("train"))
+    lane.scale("train", most)
+    lane.await_true(lambda: len(lane.pods("train")) == most, lambda: lane.phases("train"))
     lane.watch(lambda: before <= lane.running("train"), lane.warnings)
-    for fewer in (ROOM, 2):  # operators take any pod away, also one that runs; those that are left have to run
-        lane.scale("train", fewer)
-        lane.await_all_running("train", fewer)
+    for pods in fewer:  # operators take any pod away, also one that runs; those that are left have to run
+        lane.scale("train", pods)
+        lane.await_all_running("train", pods)
+    lane.await_true(lambda: {gang["status"] for gang in lane.gangs("train").values()} == {"Runs"}, lane.gangs)
     after = lane.running("train")
     lane.watch(lambda: after == lane.running("train"), lane.warnings)
     assert [text for text in lane.warnings() if "evicted" in text] == []

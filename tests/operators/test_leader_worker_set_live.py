@@ -1,52 +1,50 @@
-"""LeaderWorkerSet, unpatched: every replica starts whole, with the name of the scheduler alone and with groups of its own."""
+"""LeaderWorkerSet: what its lanes do not say."""
 
-from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import pytest
 
-from tests.support.operator_lanes import Lane, lane_of, needs, template, workload
-from tests.support.webhook_operators import leader_worker_set
+from tests.operators.lws_modes import MODES, leader_workers
+from tests.support.operator_lane import GPUS, Lane
+from tests.support.operator_mode import GPU, Order, for_modes, template
 
-pytestmark = [pytest.mark.xdist_group("operators"), pytest.mark.timeout(300), needs("lws")]
-
-
-@pytest.fixture(scope="module", params=["", "volcano"], ids=["scheduler-name-alone", "schedulerProvider-volcano"])
-def lane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lane]:
-    operator = partial(leader_worker_set, provider=request.param)
-    with lane_of(operator, tmp_path_factory.mktemp("lws")) as lane:
-        yield lane
+pytestmark = [pytest.mark.xdist_group("operators"), pytest.mark.timeout(300), for_modes(MODES)]
 
 
-def leader_workers(name: str, replicas: int, size: int, **spec: Any) -> dict[str, Any]:
-    wanted = {"replicas": replicas, "leaderWorkerTemplate": {"size": size, "workerTemplate": template()}, **spec}
-    return workload("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", name, wanted)
-
-
-def test_replicas_that_fit_start_whole_and_leave_nothing(lane: Lane) -> None:
-    with lane.submitted(leader_workers("serve", 2, 2)):
-        lane.await_running("serve-", 4)
-        assert [gang["running"] for gang in lane.gangs().values()] == [2, 2]
+def serving(lane: Lane, replicas: int, size: int, **more: Any) -> dict[str, Any]:
+    scheduler = "volcano" if lane.mode.name == "volcano" else "phalanx"
+    worker = template("main", Order("serve", size, GPUS), schedulerName=scheduler)
+    return leader_workers("serve", replicas, worker, size, **more)
 
 
 def test_of_two_replicas_that_would_deadlock_one_runs_and_the_other_is_told_why_it_waits(lane: Lane) -> None:
-    with lane.submitted(leader_workers("serve", 2, 3)):
-        _, waits = lane.check_one_runs_and_the_other_waits("serve-0", "serve-1", 3)
-        lane.await_pods(waits, 3)
-        (why,) = [gang["why"] for gang in lane.gangs().values() if gang["status"] == "Waits"]
-        assert "nvidia.com/gpu" in why
+    lane.create(serving(lane, 2, 3))
+    lane.await_running("serve", 3)
+    lane.await_waiting("serve")
+    lane.watch(lambda: lane.bound("serve") == len(lane.running("serve")) == 3, lambda: lane.phases("serve"))
+    (why,) = [gang["why"] for gang in lane.gangs().values() if gang["status"] == "Waits"]
+    assert GPU in why
 
 
 def test_workers_that_wait_for_their_leader_start_after_it(lane: Lane) -> None:
-    with lane.submitted(leader_workers("late", 1, 3, startupPolicy="LeaderReady")):
-        lane.await_running("late-", 3)
+    lane.create(serving(lane, 1, 3, startupPolicy="LeaderReady"))
+    lane.await_running("serve", 3)
 
 
 def test_a_replica_that_is_scaled_away_leaves_no_group(lane: Lane) -> None:
-    serve = leader_workers("serve", 2, 2)
-    with lane.submitted(serve):
-        lane.await_running("serve-", 4)
-        lane.change(serve, {"spec": {"replicas": 1}})
-        lane.await_pods("serve-", 2)
-        lane.wait(lambda: [gang["running"] for gang in lane.gangs().values()] == [2], lane.gangs)
+    lane.create(serving(lane, 2, 2))
+    lane.await_running("serve", 4)
+    lane.scale("serve", 2)
+    lane.await_all_running("serve", 2)
+    lane.await_true(lambda: [gang["running"] for gang in lane.gangs().values()] == [2], lane.gangs)
+
+
+def test_a_replica_whose_member_fails_is_made_anew_as_a_whole(lane: Lane) -> None:
+    document = serving(lane, 1, 4)
+    del document["spec"]["leaderWorkerTemplate"]["restartPolicy"]
+    lane.create(document)
+    lane.await_running("serve", 4)
+    before = lane.running("serve")
+    lane.fail_one("serve")
+    lane.await_true(lambda: not before & lane.running("serve"), lambda: lane.phases("serve"))
+    lane.await_all_running("serve", 4)

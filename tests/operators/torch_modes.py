@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.support.operator_mode import OperatorMode, Order, Patch, Sample, template
+from tests.support.operator_mode import OperatorMode, Order, Patch, Sample, scale_by, template
 from tests.support.real_operators import training_operator
 
 MODULE = "github.com/kubeflow/training-operator"
@@ -36,20 +36,15 @@ def alone(order: Order) -> dict[str, Any]:
     return pytorch_job(order, scheduler="phalanx", priority=order.priority)
 
 
-def suspend(is_suspended: bool) -> Patch:
-    """Suspend a PyTorchJob or resume it."""
-    return {"spec": {"runPolicy": {"suspend": is_suspended}}}
-
-
 def scale(pods: int) -> Patch:
     """Change the number of workers."""
     return {"spec": {"pytorchReplicaSpecs": {"Worker": {"replicas": pods - 1}}}}
 
 
 def _mode(name: str, **fields: Any) -> OperatorMode:
-    samples = (Sample("examples/pytorch/simple.yaml", 2), Sample("examples/pytorch/elastic/echo/echo.yaml", 2))
+    samples = (Sample(("examples/pytorch/simple.yaml",), 2), Sample(("examples/pytorch/elastic/echo/echo.yaml",), 2))
     return OperatorMode(
-        "training-operator", "Kubeflow training operator", name, "PyTorchJob", training_operator, suspend=suspend, scale=scale,
+        "training-operator", "Kubeflow training operator", name, "PyTorchJob", training_operator, scale=scale_by(scale),
         module=MODULE, samples=samples, **fields,
     )  # fmt: skip
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+import pytest
+
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.processes import Process
 from phalanx.dev.programs import PROGRAMS
@@ -37,6 +39,22 @@ Patch = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 """A merge patch, or the operations of a JSON patch."""
 
 
+class Hands(Protocol):
+    """What a user types in the namespace of a lane."""
+
+    def kubectl(self, *arguments: str, text: str = "") -> str:
+        """Run kubectl and return what it prints."""
+        ...
+
+    def phalanx(self, *arguments: str) -> str:
+        """Run a command of ours and return what it prints."""
+        ...
+
+    def patch(self, address: str, patch: Patch) -> None:
+        """Change an object; its address is its resource and its name."""
+        ...
+
+
 class Start(Protocol):
     """Starts an operator beside a control plane, with more flags than it needs to run at all."""
 
@@ -54,16 +72,35 @@ class Order:
     gpus: int
     priority: str = ""
     """A PriorityClass."""
+    is_scaled: bool = False
+    """The number of its pods will change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A file of the operator's own module that is created as it is, and how many pods become of it."""
+    """Files of the operator's own module that are created as they are, and how many pods become of them."""
 
-    file: str
+    files: tuple[str, ...]
     pods: int
     first: Sequence[Mapping[str, Any]] = ()
-    """Objects that it takes for granted."""
+    """Objects that they take for granted."""
+    then: Sequence[Mapping[str, Any]] = ()
+    """Objects that make use of them, if they make no pods by themselves."""
+
+
+def suspend_by_phalanx(hands: Hands, address: str, is_suspended: bool) -> None:
+    """Suspend a workload or resume it by the commands that write what its kind has for that."""
+    hands.phalanx("suspend" if is_suspended else "resume", address)
+
+
+def scale_by(patch: Callable[[int], Patch]) -> Callable[[Hands, str, int], None]:
+    """Return how a workload is scaled whose number of pods stands in itself."""
+    return lambda hands, address, pods: hands.patch(address, patch(pods))
+
+
+def delete_by_kubectl(hands: Hands, address: str) -> None:
+    """Delete a workload."""
+    hands.kubectl("delete", address, "--timeout=60s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +114,33 @@ class OperatorMode:
     kind: str
     start: Start
     write: Callable[[Order], dict[str, Any]]
-    """Return the object of which the operator makes the pods."""
-    suspend: Callable[[bool], Patch]
-    scale: Callable[[int], Patch]
-    """Return how the owner changes the number of its pods."""
+    """Return the object of which the operator makes the pods, or a List of them."""
     switch_on: str
     """For the page: what an administrator and the author of a workload write."""
     module: str
     """The Go module with the samples."""
     flags: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    """Programs beside the operator itself."""
+    has_own_definitions: bool = False
+    """Its definitions take the place of ours: it gets a control plane, and a scheduler, of its own."""
+    profile: str = "phalanx"
+    """That of this scheduler."""
+    scheduler_flags: tuple[str, ...] = ()
+    surroundings: Sequence[Mapping[str, Any]] = ()
+    """Objects that have to be in the namespace of workloads."""
+    resource: str = ""
+    """What kubectl and `phalanx` call the kind, if not by its name."""
+    suspend: Callable[[Hands, str, bool], None] = suspend_by_phalanx
+    scale: Callable[[Hands, str, int], None] | None = None
+    """Lets a workload have another number of pods."""
+    delete: Callable[[Hands, str], None] = delete_by_kubectl
+    failing: str = ""
+    """Part of the name of the pods that the operator replaces when they fail; all if empty."""
+    is_replaced_late: bool = False
+    """Pods are made by a Job: ten seconds after one was lost, and twice as late for each that was lost with it."""
+    sizes: tuple[int, int, int, int] = (3, 6, 4, 2)
+    """How many pods a workload has that is scaled, one after the other; the second is more than there is room for."""
     samples: tuple[Sample, ...] = ()
     not_applicable: Mapping[str, str] = field(default_factory=dict)
     """By lane the reason, in the words of the operator's documentation or code."""
@@ -109,9 +164,24 @@ class OperatorMode:
         """The version of the operator."""
         return PROGRAMS[self.operator].version
 
+    def address(self, name: str) -> str:
+        """Return what a workload is called on a command line."""
+        return f"{self.resource or self.kind.lower()}/{name}"
+
+
+def for_modes(modes: Sequence[OperatorMode]) -> pytest.MarkDecorator:
+    """Run tests for modes, one after the other; each has its operator running meanwhile."""
+    return pytest.mark.parametrize("mode", modes, ids=lambda mode: mode.label, scope="module")
+
 
 def template(container: str, order: Order, **spec: Any) -> dict[str, Any]:
     """Return a template of pods with GPUs; fields without a value are left out."""
     limits = {"cpu": "100m", "memory": "100Mi", **({GPU: str(order.gpus)} if order.gpus else {})}
     worker = {"name": container, "image": "registry.example/train:1", "resources": {"limits": limits, "requests": limits}}
     return {"spec": {"containers": [worker], **{key: value for key, value in spec.items() if value}}}
+
+
+def job_spec(pods: int, pod: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the spec of a Job to which evicted pods are no failures: seven would end it otherwise."""
+    rule = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+    return {"parallelism": pods, "completions": pods, "podFailurePolicy": {"rules": [rule]}, "template": pod}

@@ -24,6 +24,8 @@ from phalanx.errors import PhalanxError
 
 READY_SECONDS = 60.0
 ASK_SECONDS = 5.0
+HEALTH_OF_MPI = 8080
+"""Where the mpi-operator answers to whoever asks for its health; it cannot be told another port."""
 SERVING = Path("/tmp/k8s-webhook-server/serving-certs")
 """Where the operators of Kubeflow expect the Secret of their webhooks to be mounted, and nowhere else."""
 
@@ -72,41 +74,37 @@ def training_operator(plane: ControlPlane, folder: Path, *more: str) -> Iterator
 
 
 @contextmanager
-def trainer(plane: ControlPlane, folder: Path) -> Iterator[Process]:
+def trainer(plane: ControlPlane, folder: Path, *more: str) -> Iterator[Process]:
     """Run the trainer of Kubeflow: TrainJobs become JobSets, so JobSet runs too. Its webhooks only validate; nobody calls them."""
     define(plane, "trainer", besides="manifests.yaml")
     secret = Secret("kubeflow-system", "kubeflow-trainer-webhook-cert")
     _make(plane, secret)
     probe, webhook = free_ports(2)
-    flags = (f"--health-probe-bind-address={LOCALHOST}:{probe}", f"--webhook-server-port={webhook}")
+    flags = (f"--health-probe-bind-address={LOCALHOST}:{probe}", f"--webhook-server-port={webhook}", *more)
     with running(plane, folder, "trainer", flags) as process, _mounted_certificates(plane, secret):
         process.wait_for(lambda: is_healthy(f"http://{LOCALHOST}:{probe}/readyz"), READY_SECONDS)
         yield process
 
 
 @contextmanager
-def mpi_operator(plane: ControlPlane, folder: Path, *, gangs: str = "") -> Iterator[Process]:
-    """Run the mpi-operator; MPIJobs get their pods, and groups of their own where a gang scheduler is named.
-
-    It answers to whoever asks for its health at port 8080, and cannot be told another.
-    """
+def mpi_operator(plane: ControlPlane, folder: Path, *more: str) -> Iterator[Process]:
+    """Run the mpi-operator; MPIJobs get their pods, and groups of their own where a gang scheduler is named."""
+    assert _is_free(HEALTH_OF_MPI), f"another program uses port {HEALTH_OF_MPI}, which the mpi-operator needs"
     define(plane, "mpi-operator")
     home = f"mpi-operator-{secrets.token_hex(2)}"
     plane.create_namespace(home)
-    flags = (f"--lock-namespace={home}", f"--gang-scheduling={gangs}", "--kube-api-qps=50", "--kube-api-burst=100")
+    flags = (f"--lock-namespace={home}", "--kube-api-qps=50", "--kube-api-burst=100", *more)
     with _started(plane, folder, "mpi-operator", flags) as process:
         process.wait_for(lambda: "Started workers" in process.log.read_text(), READY_SECONDS)
         yield process
 
 
 @contextmanager
-def volcano_controllers(plane: ControlPlane, folder: Path) -> Iterator[Process]:
+def volcano_controllers(plane: ControlPlane, folder: Path, *more: str) -> Iterator[Process]:
     """Run Volcano's own controllers with Volcano's own definitions, whose PodGroups have no status subresource."""
     define(plane, "vc-controller-manager")
     (health,) = free_ports(1)
-    flags = (
-        "--leader-elect=false", "--enable-healthz=true", f"--healthz-address={LOCALHOST}:{health}", "--scheduler-name=phalanx",
-    )  # fmt: skip
+    flags = ("--leader-elect=false", "--enable-healthz=true", f"--healthz-address={LOCALHOST}:{health}", *more)
     with running(plane, folder, "vc-controller-manager", flags) as process:
         process.wait_for(lambda: is_healthy(f"http://{LOCALHOST}:{health}/healthz"), READY_SECONDS)
         yield process
@@ -121,7 +119,7 @@ def is_healthy(address: str) -> bool:
         return False
 
 
-def is_free(port: int) -> bool:
+def _is_free(port: int) -> bool:
     """Tell whether nobody on this machine listens at a port."""
     try:
         socket.create_server(("", port)).close()

@@ -8,7 +8,7 @@ this machine. They end with the test, or with this program, and their webhooks g
 """
 
 import base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,26 +77,28 @@ KUEUE = WebhookOperator(
 
 
 @contextmanager
-def jobset(plane: ControlPlane, folder: Path) -> Iterator[Process]:
+def jobset(plane: ControlPlane, folder: Path, *flags: str) -> Iterator[Process]:
     """Run JobSet; its Jobs get their pods from Kubernetes."""
-    with _serving(plane, folder, JOBSET) as process:
+    with _serving(plane, folder, JOBSET, {}, *flags) as process:
         yield process
 
 
 @contextmanager
-def leader_worker_set(plane: ControlPlane, folder: Path, *, provider: str = "") -> Iterator[Process]:
+def leader_worker_set(plane: ControlPlane, folder: Path, *flags: str, provider: str = "") -> Iterator[Process]:
     """Run LeaderWorkerSet; a provider makes groups of its own for the replicas."""
     settings = {"gangSchedulingManagement": {"schedulerProvider": provider}} if provider else {}
-    with _serving(plane, folder, LWS, settings) as process:
+    with _serving(plane, folder, LWS, settings, *flags) as process:
         yield process
 
 
 @contextmanager
-def kueue(plane: ControlPlane, folder: Path) -> Iterator[Process]:
-    """Run Kueue, which admits Jobs and groups of plain pods; it looks at no other kinds."""
-    integrations = {"frameworks": ["batch/job", "pod"], "podOptions": _outside("kube-system", "kueue-system")}
+def kueue(plane: ControlPlane, folder: Path, *flags: str, kinds: Sequence[str]) -> Iterator[Process]:
+    """Run Kueue, which admits workloads of some kinds and looks at no others."""
+    integrations = {"frameworks": list(kinds), "podOptions": _outside("kube-system", "kueue-system")}
     # The server for visibility makes certificates at a fixed port.
-    with _serving(plane, folder, KUEUE, {"integrations": integrations}, "--feature-gates=VisibilityOnDemand=false") as process:
+    with _serving(
+        plane, folder, KUEUE, {"integrations": integrations}, "--feature-gates=VisibilityOnDemand=false", *flags
+    ) as process:
         yield process
 
 
