@@ -114,7 +114,7 @@ def _typed(name: str, prefix: str) -> Schema:
 
 
 def _property(part: FieldType, prefix: str) -> Schema:
-    inner: Schema = dict(SCALARS[part.name]) if part.name in SCALARS else {"$ref": f"{prefix}{_long(part.name)}"}
+    inner = _single(part.name, prefix)
     if part.is_list:
         return {"type": "array", "items": inner, **_joined(part)}
     if part.shape == "{}":
@@ -122,6 +122,13 @@ def _property(part: FieldType, prefix: str) -> Schema:
     if part.is_map:
         return {"type": "object", "additionalProperties": {"type": "array", "items": inner}}
     return inner
+
+
+def _single(name: str, prefix: str) -> Schema:
+    """Return the schema of a value; a type without fields has none that could be referred to."""
+    if name in SCALARS:
+        return dict(SCALARS[name])
+    return {"$ref": f"{prefix}{_long(name)}"} if fields_of(name) else {"type": "object"}
 
 
 def _joined(part: FieldType) -> Schema:
