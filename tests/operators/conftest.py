@@ -12,7 +12,8 @@ from phalanx.dev.plane import ControlPlane
 from phalanx.dev.processes import wait_until
 from phalanx.dev.programs import is_built
 from phalanx.dev.replicas import scheduling
-from tests.operators.results import Results
+from tests.operators.page import RESULTS
+from tests.support.kept_results import Results
 from tests.support.live_site import Site
 from tests.support.operator_lane import GPUS, GRACE_SECONDS, NODES, URGENT, WAIT_SECONDS, Lane
 from tests.support.operator_mode import OperatorMode
@@ -88,6 +89,7 @@ def lane(request: pytest.FixtureRequest, ground: ControlPlane, mode: OperatorMod
         if mode.surroundings:
             lane.create(*mode.surroundings)
         yield lane
+        mode.leave(lane)
 
 
 def _name(request: pytest.FixtureRequest, mode: OperatorMode, lane: str) -> None:
@@ -120,4 +122,4 @@ def _is_only_for_all(item: pytest.Item) -> bool:
 def pytest_configure(config: pytest.Config) -> None:
     """Keep the results of lanes where all of them were asked for."""
     if config.getoption("operators"):
-        config.pluginmanager.register(Results(), "operator-results")
+        config.pluginmanager.register(Results(RESULTS, "mode", "lane"), "operator-results")

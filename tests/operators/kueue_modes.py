@@ -87,6 +87,12 @@ def delete_group(hands: Hands, address: str) -> None:
     hands.kubectl("delete", WORKLOADS, name, "--ignore-not-found")
 
 
+def leave_groups(hands: Hands) -> None:
+    """Delete all pods and their Workloads: in a namespace that ends, Kueue tries to make a Workload anew and lets no pod go."""
+    hands.kubectl("delete", "pods", "--all", "--wait=false")
+    hands.kubectl("delete", WORKLOADS, "--all")
+
+
 def stop(hands: Hands, address: str, is_suspended: bool) -> None:
     """Stop a workload or resume it as Kueue's plugin of kubectl does."""
     kind, _, name = address.partition("/")
@@ -118,13 +124,15 @@ MODES = (
         ),
     ),
     _mode(
-        "pod-group", kind="Pod", start=start, write=pod_group, delete=delete_group,
+        "pod-group", kind="Pod", start=start, write=pod_group, delete=delete_group, leave=leave_groups,
         switch_on=f"{ALONE} the pods. The labels and the annotation of Kueue's pod groups say which pods start together: Phalanx "
         "reads them, and needs no other group.",
         not_applicable={
             "scale": "the number of pods in a group of Kueue does not change",
             "suspend": "Kueue deletes the pods of a group that is stopped, and nobody creates them again",
             "failure": "pods without an owner are not replaced",
+            "priority": "pods without an owner that were evicted are not created again; that an urgent group takes the place of "
+            "another one is tested",
             "samples": "Kueue's module has no sample of a pod group",
         },
     ),

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from phalanx.dev.programs import KUBERNETES
 from tests.operators.modes import MODES
-from tests.operators.results import FAILED, KNOWN_DEFECT, NOT_APPLICABLE, PASSED, Found, read
+from tests.support.kept_results import FAILED, KNOWN_DEFECT, NOT_APPLICABLE, PASSED, Found, read
 from tests.support.operator_mode import LANES, OperatorMode
 
 SERVER = KUBERNETES.removeprefix("v")
+RESULTS = Path(__file__).with_name("results.json")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "operators.md"
 HEAD = f"""\
 # Operators
@@ -71,7 +72,7 @@ def _row(cells: Sequence[str]) -> str:
 
 def main() -> None:
     """Write the page."""
-    PAGE.write_text(page(read()))
+    PAGE.write_text(page(read(RESULTS)))
 
 
 if __name__ == "__main__":

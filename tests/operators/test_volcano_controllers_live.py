@@ -10,7 +10,7 @@ from tests.support.operator_lane import GPUS, Lane
 from tests.support.operator_mode import Order, for_modes
 
 pytestmark = [pytest.mark.xdist_group("operators"), pytest.mark.timeout(300), for_modes(MODES)]
-GROUPS = "podgroups.scheduling.volcano.sh"
+GROUPS, QUEUES = "podgroups.scheduling.volcano.sh", "queues.scheduling.volcano.sh"
 
 
 def found(lane: Lane, resource: str) -> list[dict[str, Any]]:
@@ -46,4 +46,6 @@ def test_a_job_that_is_restarted_when_a_pod_fails_starts_again_as_a_whole(lane: 
 
 def test_the_first_queues_are_there_though_only_the_scheduler_of_volcano_makes_them(lane: Lane) -> None:
     lane.submit(Order("train", 1, GPUS))
-    lane.await_true(lambda: {item["metadata"]["name"] for item in found(lane, "queues")} == {"default", "root"}, lane.gangs)
+    lane.await_true(
+        lambda: {item["metadata"]["name"] for item in found(lane, QUEUES)} == {"default", "root"}, lambda: found(lane, QUEUES)
+    )

@@ -1,6 +1,6 @@
-"""The results of lanes, by mode: kept in a file as they come, so that the page of them needs no operator.
+"""Results of tests that take too long for `make test`, kept in a file as they come, so that the page made of them needs no run.
 
-Only `pytest tests/operators --operators` writes them. A run of some lanes replaces those and leaves the rest.
+Two properties of a test name its place in the table of its page. A run of some tests replaces their results and leaves the rest.
 """
 
 import json
@@ -9,45 +9,45 @@ from pathlib import Path
 
 import pytest
 
-FILE = Path(__file__).with_name("results.json")
 PASSED, FAILED = "passed", "failed"
 KNOWN_DEFECT = "known defect: "
 NOT_APPLICABLE = "not applicable: "
 
 Found = dict[str, dict[str, str]]
-"""By mode and lane: passed, failed, a known defect, or why it does not apply."""
+"""By row and column: passed, failed, a known defect, or why it does not apply."""
 
 
-def read(file: Path = FILE) -> Found:
+def read(file: Path) -> Found:
     """Return the results of all runs."""
     found: Found = json.loads(file.read_text()) if file.exists() else {}
     return found
 
 
-def write(new: Mapping[str, Mapping[str, str]], file: Path = FILE) -> None:
-    """Add results; those of the same mode and lane are replaced."""
+def write(new: Mapping[str, Mapping[str, str]], file: Path) -> None:
+    """Add results; those of the same place are replaced."""
     old = read(file)
-    merged = {mode: {**old.get(mode, {}), **new.get(mode, {})} for mode in sorted({*old, *new})}
+    merged = {row: {**old.get(row, {}), **new.get(row, {})} for row in sorted({*old, *new})}
     file.write_text(json.dumps(merged, indent=2, sort_keys=True) + "\n")
 
 
 class Results:
-    """A plugin of pytest that keeps what became of lanes."""
+    """A plugin of pytest that keeps what became of tests with a place."""
 
-    def __init__(self) -> None:
-        """Begin with none."""
+    def __init__(self, file: Path, row: str, column: str) -> None:
+        """Begin with none; the names are those of the properties."""
         self.found: Found = {}
+        self._file, self._row, self._column = file, row, column
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep the result of a lane; the last try counts, and a lane whose surroundings fail has failed."""
+        """Keep a result; the last try counts, and a test whose surroundings fail has failed."""
         named = dict(report.user_properties)
-        if "mode" in named and (report.when == "call" or not report.passed):
-            self.found.setdefault(str(named["mode"]), {})[str(named["lane"])] = _result(report)
+        if self._row in named and (report.when == "call" or not report.passed):
+            self.found.setdefault(str(named[self._row]), {})[str(named[self._column])] = _result(report)
 
     def pytest_sessionfinish(self) -> None:
         """Write all of them."""
         if self.found:
-            write(self.found)
+            write(self.found, self._file)
 
 
 def _result(report: pytest.TestReport) -> str:

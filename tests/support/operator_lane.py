@@ -185,8 +185,9 @@ class Lane:
         return {gang["metadata"]["name"]: gang for gang in shown if name in gang["metadata"]["name"]}
 
     def explained(self, gang: str) -> dict[str, Any]:
-        """Return what `phalanx explain` says of a gang."""
-        found: dict[str, Any] = json.loads(self.phalanx("explain", gang, "--timeout=0", "-o", "json"))
+        """Return what `phalanx explain` says of a gang, in a session with the profile of the scheduler."""
+        profile = f"--profile={self.mode.profile}"
+        found: dict[str, Any] = json.loads(self.phalanx("explain", gang, profile, "--timeout=0", "-o", "json"))
         return found
 
     def told(self, name: str) -> list[str]:

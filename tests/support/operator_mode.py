@@ -20,7 +20,8 @@ LANES = {
     "idle": "A workload starts on a cluster in which nothing else waits or runs.",
     "fits": "A workload that fits starts while another one waits.",
     "waits": "A workload that does not fit starts no pod. The condition of its pods, an event, `phalanx get gangs` and "
-    "`phalanx explain` give the same reason.",
+    "`phalanx explain` give the same reason. Volcano's controllers make no pods for it with Volcano's profile, which admits "
+    "groups first.",
     "deadlock": "Of two workloads that fit only one at a time, one runs whole and the other waits whole. It starts "
     "when the first is gone.",
     "room": "A workload that waits starts when a node becomes available.",
@@ -98,6 +99,10 @@ def scale_by(patch: Callable[[int], Patch]) -> Callable[[Hands, str, int], None]
     return lambda hands, address, pods: hands.patch(address, patch(pods))
 
 
+def leave_to_namespace(hands: Hands) -> None:
+    """Leave it to the end of the namespace to delete what is in it."""
+
+
 def delete_by_kubectl(hands: Hands, address: str) -> None:
     """Delete a workload."""
     hands.kubectl("delete", address, "--timeout=60s")
@@ -135,8 +140,12 @@ class OperatorMode:
     scale: Callable[[Hands, str, int], None] | None = None
     """Lets a workload have another number of pods."""
     delete: Callable[[Hands, str], None] = delete_by_kubectl
+    leave: Callable[[Hands], None] = leave_to_namespace
+    """Deletes what would keep a namespace from ending."""
     failing: str = ""
     """Part of the name of the pods that the operator replaces when they fail; all if empty."""
+    makes_pods_when_admitted: bool = False
+    """A workload that asks for more than the cluster has gets no pods at all."""
     is_replaced_late: bool = False
     """Pods are made by a Job: ten seconds after one was lost, and twice as late for each that was lost with it."""
     sizes: tuple[int, int, int, int] = (3, 6, 4, 2)
