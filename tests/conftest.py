@@ -28,13 +28,18 @@ GROUP = "controlplane"
 COMPARED = "compared"
 OPERATORS = "operators"
 """Those with ``pytest.mark.xdist_group("operators")`` have one of their own, with real operators beside it."""
+VERSIONS = "versions"
+"""Those with ``pytest.mark.xdist_group("versions")`` have one for each release of Kubernetes."""
 
 LAST = "test_roles_used_live.py"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let `make operators` ask for all lanes of real operators, which take too long for `make test`; and pictures be drawn anew."""
+    """Let `make operators` and `make versions` ask for tests that take too long for `make test`, and pictures be drawn anew."""
     parser.addoption("--operators", action="store_true", help="run all lanes of real operators, and keep their results")
+    parser.addoption(
+        "--versions", action="store_true", help="run tests on the oldest and the newest Kubernetes, and keep their results"
+    )
     parser.addoption("--pictures", metavar="DIR", help="write what tests of the live page see into this folder")
 
 
@@ -56,7 +61,7 @@ class OneWorker(LoadScopeScheduling):  # type: ignore[misc]  # untyped there
 
 
 def _needs_programs(item: pytest.Item) -> bool:
-    return any(mark.args[0] in (GROUP, OPERATORS) for mark in item.iter_markers("xdist_group"))
+    return any(mark.args[0] in (GROUP, OPERATORS, VERSIONS) for mark in item.iter_markers("xdist_group"))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -4,7 +4,7 @@ import re
 import tomllib
 from pathlib import Path
 
-from phalanx.dev.programs import KUBERNETES
+from phalanx.dev.programs import KUBERNETES, OLD_KUBERNETES
 from phalanx.model.kinds import KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,6 +32,7 @@ def test_the_page_has_every_annotation_and_label_of_ours_once() -> None:
 def test_the_page_names_the_versions_that_are_tested() -> None:
     tested = dict(rows("| version"))
     assert tested["tested with every change, with a real API server, etcd and controllers"] == KUBERNETES.removeprefix("v")
+    assert tested["oldest, with a few tests on a real API server: see [versions of Kubernetes](versions.md)"] == OLD_KUBERNETES[1:]
     classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["classifiers"]
     declared = [line.rpartition(" ")[2] for line in classifiers if re.search(r":: 3\.\d+$", line)]
     assert tested["declared"] == ", ".join(declared)

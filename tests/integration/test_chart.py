@@ -205,3 +205,10 @@ def test_a_shadow_that_would_ask_about_tokens_is_refused() -> None:
     answer = run_helm("template", "phalanx", str(CHART), *said)
     assert answer.returncode != 0
     assert "a shadow may not even ask the API server about tokens" in answer.stderr
+
+
+@pytest.mark.parametrize(("version", "is_taken"), [("1.35", True), ("1.35.2-custom.1", True), ("1.36.3", True), ("1.34.4", False)])
+def test_a_cluster_that_refuses_our_definitions_is_refused(version: str, is_taken: bool) -> None:
+    answer = run_helm("template", "phalanx", str(CHART), "--kube-version", version)
+    assert (answer.returncode == 0) == is_taken, answer.stderr
+    assert is_taken or "chart requires kubeVersion" in answer.stderr

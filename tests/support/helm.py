@@ -6,16 +6,18 @@ from typing import Any
 
 import yaml
 
-from phalanx.dev.programs import path_of, require
+from phalanx.dev.programs import KUBERNETES, path_of, require
 
-HELM = "helm"
+HELM, VERSION = "helm", "--kube-version"
+"""Without a cluster, Helm takes that for one of the version that it is made for."""
 LONGEST_SECONDS = 60
 
 
 def run_helm(*words: str) -> subprocess.CompletedProcess[str]:
-    """Run Helm and return how it ended and what it said."""
+    """Run Helm for a cluster of the tested version, unless another one is named; return how it ended and what it said."""
     require(HELM)
-    return subprocess.run([path_of(HELM), *words], capture_output=True, text=True, check=False, timeout=LONGEST_SECONDS)
+    version = () if VERSION in words else (VERSION, KUBERNETES)
+    return subprocess.run([path_of(HELM), *words, *version], capture_output=True, text=True, check=False, timeout=LONGEST_SECONDS)
 
 
 def rendered(chart: Path, *words: str) -> list[dict[str, Any]]:

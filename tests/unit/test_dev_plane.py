@@ -8,10 +8,10 @@ from click.testing import CliRunner, Result
 
 from phalanx.cli import main
 from phalanx.dev.kwok_nodes import Machines
-from phalanx.dev.layout import ETCD, SERVER, Layout
+from phalanx.dev.layout import CONTROLLERS, ETCD, SERVER, Layout
 from phalanx.dev.plane import NEEDED, ControlPlane
 from phalanx.dev.processes import Process
-from phalanx.dev.programs import PROGRAMS, path_of
+from phalanx.dev.programs import OLD_KUBERNETES, PROGRAMS, path_of
 from phalanx.errors import ConfigError
 
 
@@ -69,6 +69,15 @@ def test_every_program_listens_on_this_machine_alone(tmp_path: Path) -> None:
 def test_no_admission_plugin_of_a_real_server_is_left_out(tmp_path: Path) -> None:
     flags = Layout(tmp_path).command(SERVER)
     assert [flag for flag in flags if "admission-plugins" in flag] == ["--enable-admission-plugins=NodeRestriction"]
+
+
+def test_an_old_release_has_programs_of_its_own_and_is_asked_for_no_new_feature(tmp_path: Path) -> None:
+    new, old = Layout(tmp_path), Layout(tmp_path, kubernetes=OLD_KUBERNETES)
+    for name in (SERVER, CONTROLLERS):
+        assert old.command(name)[0] == str(path_of(f"{name}-1.31")) != new.command(name)[0]
+        assert any(flag.startswith("--feature-gates=") for flag in new.command(name))
+        assert not [flag for flag in old.command(name) if flag.startswith(("--feature-gates=", "--runtime-config="))]
+    assert old.command(ETCD)[0] == new.command(ETCD)[0]
 
 
 def test_without_binaries_the_command_says_what_to_run(empty_cache: Path) -> None:

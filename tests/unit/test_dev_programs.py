@@ -9,7 +9,10 @@ from phalanx.dev.go_build import MODULES
 from phalanx.dev.programs import (
     ALL_OPERATORS,
     KUBERNETES,
+    KUBERNETES_RELEASES,
     MORE_OPERATORS,
+    OLD,
+    OLD_KUBERNETES,
     PROGRAMS,
     RIVALS,
     USUAL,
@@ -17,6 +20,7 @@ from phalanx.dev.programs import (
     files_of,
     folder,
     is_built,
+    of_release,
     path_of,
     require,
 )
@@ -38,20 +42,26 @@ def test_the_module_of_a_program_pins_its_version_and_every_sum(program: Program
     assert f"{name} {program.version} h1:" in (module / "go.sum").read_text()
 
 
-def test_the_parts_of_kubernetes_are_those_of_its_release() -> None:
-    text = (MODULES / "controlplane" / "kubernetes" / "go.mod").read_text()
+@pytest.mark.parametrize("release", KUBERNETES_RELEASES)
+def test_the_parts_of_kubernetes_are_those_of_its_release(release: str) -> None:
+    text = (MODULES / PROGRAMS[of_release("kube-apiserver", release)].module / "go.mod").read_text()
     replaced = re.findall(r"^\t(\S+) => (\S+) (\S+)$", text, re.MULTILINE)
-    assert len(replaced) > 30
-    assert {(old == new, version) for old, new, version in replaced} == {(True, KUBERNETES.replace("v1.", "v0."))}
+    assert len(replaced) > 25
+    assert {(old == new, version) for old, new, version in replaced} == {(True, release.replace("v1.", "v0."))}
 
 
-def test_further_operators_and_other_schedulers_are_built_only_by_name() -> None:
-    assert sorted({*PROGRAMS} - {*USUAL}) == sorted((*MORE_OPERATORS, *RIVALS))
+def test_further_operators_other_schedulers_and_an_old_kubernetes_are_built_only_by_name() -> None:
+    assert sorted({*PROGRAMS} - {*USUAL}) == sorted((*MORE_OPERATORS, *RIVALS, *OLD))
     assert {*MORE_OPERATORS} < {*ALL_OPERATORS} < {*PROGRAMS}
 
 
 def test_a_binary_is_kept_by_its_version_outside_of_the_clone(tmp_path: Path) -> None:
     assert path_of("kubectl") == tmp_path / "phalanx" / "bin" / f"kubectl-{KUBERNETES}"
+
+
+def test_a_part_of_kubernetes_has_a_name_for_each_release() -> None:
+    assert [of_release("kube-apiserver", release) for release in KUBERNETES_RELEASES] == ["kube-apiserver-1.31", "kube-apiserver"]
+    assert path_of("kube-apiserver-1.31").name.endswith(OLD_KUBERNETES)
 
 
 def test_a_program_is_built_when_what_belongs_to_it_is_there_too() -> None:

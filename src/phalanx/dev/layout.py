@@ -11,7 +11,7 @@ import yaml
 
 from phalanx.dev.kwok_nodes import KWOK_MARK
 from phalanx.dev.processes import LOCALHOST, free_ports
-from phalanx.dev.programs import USUAL, files_of, path_of
+from phalanx.dev.programs import KUBERNETES, USUAL, files_of, of_release, path_of
 
 ETCD, SERVER, CONTROLLERS, KWOK, SCHEDULER = "etcd", "kube-apiserver", "kube-controller-manager", "kwok", "kube-scheduler"
 GATES = "GenericWorkload=true,GangScheduling=true"
@@ -36,6 +36,17 @@ class Layout:
     ports: tuple[int, ...] = field(default_factory=lambda: tuple(free_ports(3)))
     """Of etcd, of etcd for other etcds, and of the API server."""
     token: str = field(default_factory=lambda: secrets.token_hex(16))
+    kubernetes: str = KUBERNETES
+    """The release of the API server and its controllers."""
+
+    @property
+    def is_newest(self) -> bool:
+        """Tell whether this is the release that everything is tested on, and has the features that are switched on for us."""
+        return self.kubernetes == KUBERNETES
+
+    def program(self, name: str) -> str:
+        """Return what a part of the control plane is called in `phalanx.dev.programs`."""
+        return of_release(name, self.kubernetes) if name in (SERVER, CONTROLLERS) else name
 
     @property
     def etcd(self) -> str:
@@ -77,7 +88,7 @@ class Layout:
     def command(self, name: str) -> list[str]:
         """Return the command line that starts a program."""
         flags = {ETCD: self._etcd, SERVER: self._server, CONTROLLERS: self._controllers, KWOK: self._kwok, SCHEDULER: self._flags}
-        return [str(path_of(name)), *flags[name]()]
+        return [str(path_of(self.program(name))), *flags[name]()]
 
     def _etcd(self) -> list[str]:
         peers = f"http://{LOCALHOST}:{self.ports[1]}"
@@ -107,8 +118,7 @@ class Layout:
             "--authorization-mode=Node,RBAC",
             "--endpoint-reconciler-type=none",
             f"--enable-admission-plugins={ALSO_ADMITTED_BY}",
-            f"--feature-gates={GATES},{FIELD_GATES}",
-            f"--runtime-config={NATIVE_GROUPS}",
+            *self._new([f"--feature-gates={GATES},{FIELD_GATES}", f"--runtime-config={NATIVE_GROUPS}"]),
         ]
 
     def _controllers(self) -> list[str]:
@@ -122,8 +132,12 @@ class Layout:
             f"--kube-api-qps={RATE}",
             f"--kube-api-burst={RATE}",
             f"--node-monitor-grace-period={DEAD_SECONDS}s",
-            "--feature-gates=GenericWorkload=true",
+            *self._new(["--feature-gates=GenericWorkload=true"]),
         ]
+
+    def _new(self, flags: list[str]) -> list[str]:
+        """Return flags that an old release does not know and would refuse."""
+        return flags if self.is_newest else []
 
     def _kwok(self) -> list[str]:
         return [

@@ -29,12 +29,13 @@ from typing import IO, Any, Self
 from phalanx.dev.kwok_nodes import Machines
 from phalanx.dev.layout import CONTROLLERS, ETCD, KWOK, SCHEDULER, SERVER, Layout
 from phalanx.dev.processes import STEP_SECONDS, Process
+from phalanx.dev.programs import KUBERNETES, path_of, require
 from phalanx.dev.programs import folder as programs_folder
-from phalanx.dev.programs import path_of, require
 from phalanx.errors import ConfigError, PhalanxError
 from phalanx.manifests.admission_policies import MIN_AVAILABLE, policy_documents
 from phalanx.manifests.definitions import definition_documents
 from phalanx.manifests.install_settings import NAME, InstallSettings
+from phalanx.manifests.openapi import VALIDATIONS
 from phalanx.manifests.roles import role_documents
 from phalanx.model.kinds import Document
 from phalanx.store.kube.client import Client
@@ -77,11 +78,16 @@ class ControlPlane:
         machines: Machines | None = None,
         parts: Iterable[str] = USUAL,
         flags: Mapping[str, Sequence[str]] | None = None,
+        kubernetes: str = KUBERNETES,
     ) -> None:
-        """Keep everything in a folder; `parts` are the programs besides those that it needs, `flags` more flags for some."""
+        """Keep everything in a folder; `parts` are the programs besides those that it needs, `flags` more flags for some.
+
+        An old release of Kubernetes comes without our admission policies, which it does not know, and without the rules of our
+        definitions, some of which it takes for too costly.
+        """
         self.folder, self._nodes, self._machines = folder, nodes, machines or Machines()
         self._parts, self._flags = frozenset(parts), dict(flags or {})
-        self._layout = Layout(folder)
+        self._layout = Layout(folder, kubernetes=kubernetes)
         self._has_rules = False
         self._is_detached = True
 
@@ -102,7 +108,7 @@ class ControlPlane:
 
         What was started stops again if something does not come up.
         """
-        require(*self._programs(), "kubectl")
+        require(*map(self._layout.program, self._programs()), "kubectl")
         self._refuse_a_second()
         try:
             self._bring_up()
@@ -125,7 +131,9 @@ class ControlPlane:
         self._layout.write_kubeconfig(self.kubeconfig, self.token)
         for name in (name for name in self._programs() if name not in (ETCD, SERVER)):
             self.start(name)
-        self.apply([*definition_documents(), *policy_documents(), *role_documents(INSTALLED)])
+        is_newest = self._layout.is_newest
+        definitions = definition_documents() if is_newest else map(without_rules, definition_documents())
+        self.apply([*definitions, *(policy_documents() if is_newest else ()), *role_documents(INSTALLED)])
         self._wait_for_rules()
         self.add_nodes(self._nodes)
 
@@ -187,6 +195,8 @@ class ControlPlane:
         self._has_rules = True
 
     def _follows_rules(self) -> bool:
+        if not self._layout.is_newest:
+            return [self._tried(trial).get("kind") for trial in (PLAIN, WRONG)] == ["Job", "Pod"]
         return "schedulerName" in self._tried(PLAIN).get("spec", {}) and MIN_AVAILABLE in self._tried(WRONG).get("message", "")
 
     def _tried(self, path_and_body: tuple[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -310,6 +320,13 @@ class ControlPlane:
 
     def _etcd(self, verb: str, body: Mapping[str, Any]) -> dict[str, Any]:
         return _answered(urllib.request.urlopen(f"{self._layout.etcd}/v3/{verb}", json.dumps(body).encode(), ASK_SECONDS))
+
+
+def without_rules(part: Any) -> Any:  # Any: as JSON has it
+    """Return a definition without the rules in CEL of its schema, at any depth."""
+    if isinstance(part, dict):
+        return {key: without_rules(value) for key, value in part.items() if key != VALIDATIONS}
+    return [without_rules(item) for item in part] if isinstance(part, list) else part
 
 
 def _answered(answer: IO[bytes]) -> dict[str, Any]:

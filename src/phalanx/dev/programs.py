@@ -15,6 +15,9 @@ KUBERNETES, ETCD, KWOK, HELM = "v1.36.3", "v3.6.8", "v0.8.0", "v3.19.0"
 KUBERAY, TRAINING = "v1.4.2", "v1.8.1"
 JOBSET, LWS, MPI, KUEUE, TRAINER = "v0.8.1", "v0.7.0", "v0.6.0", "v0.10.1", "v2.0.0"
 VOLCANO, SCHEDULER_PLUGINS = "v1.10.0", "v0.31.8"
+OLD_KUBERNETES = "v1.31.0"
+"""The oldest release that live tests run on; `KUBERNETES` is the newest."""
+KUBERNETES_RELEASES = (OLD_KUBERNETES, KUBERNETES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +33,17 @@ class Program:
     """Files of the package's own module that are kept beside the binary."""
 
 
-def _kubernetes(name: str) -> Program:
-    major, minor, _ = KUBERNETES.removeprefix("v").split(".")
-    values = {"gitVersion": KUBERNETES, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
+def _kubernetes(name: str, release: str = KUBERNETES) -> Program:
+    major, minor, _ = release.removeprefix("v").split(".")
+    values = {"gitVersion": release, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
     stamps = tuple((f"k8s.io/component-base/version.{key}", value) for key, value in values.items())
-    return Program(name, KUBERNETES, "controlplane/kubernetes", f"k8s.io/kubernetes/cmd/{name}", stamps)
+    module = f"controlplane/kubernetes{'' if release == KUBERNETES else f'-{major}.{minor}'}"
+    return Program(of_release(name, release), release, module, f"k8s.io/kubernetes/cmd/{name}", stamps)
+
+
+def of_release(name: str, release: str) -> str:
+    """Return what a part of Kubernetes is called here in some release: the newest needs no number."""
+    return name if release == KUBERNETES else f"{name}-{release.removeprefix('v').rpartition('.')[0]}"
 
 
 STAGES = (
@@ -126,8 +135,11 @@ _RIVALS = (
 )  # fmt: skip
 """Schedulers of others that benchmarks run beside ours, each with its definitions; only `make race` needs them."""
 RIVALS = tuple(program.name for program in _RIVALS)
-PROGRAMS = {program.name: program for program in (*_BUILT, *_OPERATORS, *_MORE_OPERATORS, *_RIVALS)}
-USUAL = tuple(name for name in PROGRAMS if name not in (*MORE_OPERATORS, *RIVALS))
+_OLD = (_kubernetes("kube-apiserver", OLD_KUBERNETES), _kubernetes("kube-controller-manager", OLD_KUBERNETES))
+"""What an old control plane has instead of the newest; only `make versions` needs them."""
+OLD = tuple(program.name for program in _OLD)
+PROGRAMS = {program.name: program for program in (*_BUILT, *_OPERATORS, *_MORE_OPERATORS, *_RIVALS, *_OLD)}
+USUAL = tuple(name for name in PROGRAMS if name not in (*MORE_OPERATORS, *RIVALS, *OLD))
 """What is built by default."""
 ALL_OPERATORS = (*OPERATORS, *MORE_OPERATORS)
 
