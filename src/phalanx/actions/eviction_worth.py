@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import inf
 
 from phalanx.actions.reservations import Reservations
-from phalanx.actions.reserved_room import RoomPlanner
+from phalanx.actions.reserved_room import PlannedStart, RoomPlanner
 from phalanx.model.moment import moment_text
 from phalanx.placement import Amounts
 from phalanx.session.eviction_cost import EvictionCostSettings
@@ -60,13 +60,16 @@ class EvictionWorth:
         """Return when a gang could start without evictions; asked once as long as no others are decided."""
         key = (gang.key, len(self._session.decisions.evictions))
         if key not in self._starts:
-            planned = (
-                self._reservations.plan(gang, freed) if self._reservations is not None
-                else self._planner.plan(gang, free=self._session.ledger.future - freed) if self._planner is not None
-                else None
-            )  # fmt: skip
+            planned = self._planned(gang, freed)
             self._starts[key] = inf if planned is None else planned.start
         return self._starts[key]
+
+    def _planned(self, gang: GangState, freed: Amounts) -> PlannedStart | None:
+        if self._reservations is not None:
+            return self._reservations.plan(gang, freed)
+        if self._planner is None:
+            return None
+        return self._planner.plan(gang, self._planner.needed(gang), free=self._session.ledger.future - freed)
 
 
 def _hours(work: float) -> str:

@@ -12,7 +12,8 @@ Tasks that other pods matter to (affinity, spread, ports, volumes) are only plac
 where the last one went, and no count knows that.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
+from itertools import groupby
 
 import numpy as np
 
@@ -38,8 +39,7 @@ class Places:
     def __init__(self, session: Session, queue: Queue, domain: Mask, tasks: list[TaskState]) -> None:
         """Sort the tasks into runs of one class each, those with the largest tasks first: small ones fit into what these leave."""
         self._session, self._queue, self._domain = session, queue, domain
-        self.runs = list(_by_class(session, tasks).values())
-        self.runs.sort(key=lambda run: dominant_share(session, run[0].task.shape), reverse=True)
+        self.runs = runs_by_size(session, tasks)
         self.tasks = [task for run in self.runs for task in run]
         self._is_local = all(is_independent(session, task) for task in self.tasks)
         self._budget = Budget(MOST_CELLS)
@@ -153,11 +153,12 @@ def is_independent(session: Session, task: TaskState) -> bool:
     return session.is_local(task.task.shape) and not has_own_filters(session, task)
 
 
-def _by_class(session: Session, tasks: list[TaskState]) -> dict[Hashable, list[TaskState]]:
-    found: dict[Hashable, list[TaskState]] = {}
-    for task in tasks:
-        found.setdefault(session.class_of(task.task.shape), []).append(task)
-    return found
+def runs_by_size(session: Session, tasks: Iterable[TaskState]) -> list[list[TaskState]]:
+    """Return the tasks of each class, those of the class with the largest tasks first."""
+    runs: dict[Hashable, list[TaskState]] = {}
+    for shape, equal in groupby(tasks, key=lambda task: task.task.shape):  # members of a gang mostly share one
+        runs.setdefault(session.class_of(shape), []).extend(equal)
+    return sorted(runs.values(), key=lambda run: dominant_share(session, run[0].task.shape), reverse=True)
 
 
 def dominant_share(session: Session, shape: Shape) -> float:

@@ -26,5 +26,6 @@ def tasks_needed(gang: GangState, waiting: list[TaskState]) -> list[TaskState]:
     for role, missing in missing_roles(gang).items():
         chosen += [task for task in waiting if task.task.role == role][:missing]
     missing = gang.gang.min_member - gang.tally.ready - gang.tally.pipelined - gang.tally.pending_best_effort - len(chosen)
-    others = [task for task in waiting if task not in chosen][: max(missing, 0)]
+    taken = set(chosen)
+    others = [task for task in waiting if task not in taken][: max(missing, 0)]
     return chosen + others if chosen or others else waiting[:1]  # whole already: it starves for one task more

@@ -17,7 +17,7 @@ from math import inf
 import numpy as np
 
 from phalanx.actions.gang_line import Entry
-from phalanx.actions.reserved_room import PlannedStart, RoomPlanner, drain
+from phalanx.actions.reserved_room import PlannedStart, RoomPlanner, Runs, drain
 from phalanx.model.moment import moment_text
 from phalanx.model.queue import Queue
 from phalanx.model.shape import Shape
@@ -184,12 +184,13 @@ class Reservations:
             return
         before = [self._bookings[number] for number in self._of_others(gang)]
         equals = sum(each.priority == gang.gang.priority for each in self.made)
-        if equals >= self._settings.depth or not self._lacks_room_only(gang, queue):
+        runs = self.planner.needed(gang)
+        if equals >= self._settings.depth or not self._lacks_room_only(gang, queue, runs):
             return
         self.release()
-        planned = self.planner.plan(gang, before)
+        planned = self.planner.plan(gang, runs, before)
         if planned is None:
-            self._drain_if_starved(gang)
+            self._drain_if_starved(gang, runs)
         elif planned.start > self._session.now:  # else it fits, and something else than room refuses it
             lower = self._without_lower(gang)
             self._reserve(gang, planned, is_drained=False)
@@ -223,15 +224,14 @@ class Reservations:
         """Return when a gang could start beside the reserved starts of others; `freed` is in the books and does not count."""
         others = [self._bookings[number] for number in self._of_others(gang)]
         held = freed if self._held is None else freed - self._held
-        return self.planner.plan(gang, others, free=self._session.ledger.future - held)
+        return self.planner.plan(gang, self.planner.needed(gang), others, free=self._session.ledger.future - held)
 
-    def _lacks_room_only(self, gang: GangState, queue: Queue) -> bool:
+    def _lacks_room_only(self, gang: GangState, queue: Queue, runs: Runs) -> bool:
         """Tell whether a gang waits for nodes alone: nothing of it runs or has a place, and its queue would let all of it in."""
         if gang.tally.pipelined or gang.tally.ready or self._session.gang_ready(gang).ok:
             return False
         if any(task.status is Status.PENDING and (task.task.nominated_node or task.task.is_gated) for task in gang.tasks):
             return False
-        runs = self.planner.needed(gang)
         return bool(runs) and all(self._is_let_in(run, queue) for run in runs)
 
     def _is_let_in(self, run: list[TaskState], queue: Queue) -> bool:
@@ -248,7 +248,7 @@ class Reservations:
             return False
         return float(refusal["limit"]) >= float(session.ledger.allocatable[names.index(str(refusal["resource"]))].sum())
 
-    def _drain_if_starved(self, gang: GangState) -> None:
+    def _drain_if_starved(self, gang: GangState, runs: Runs) -> None:
         """Keep nodes for a gang that has waited too long, for as long as it had waited then; others have as long a turn after that.
 
         Nobody knows whether those on the nodes ever end.
@@ -261,13 +261,13 @@ class Reservations:
             self._session.decisions.look_again(since + (turn + 1) * bound)
         if turn % 2 == 0 or turn > LAST_TURN:
             return
-        found = self._least_lack(gang)
+        found = self._least_lack(gang, runs)
         if found is not None:
             self._reserve(gang, found, is_drained=True)
 
-    def _least_lack(self, gang: GangState) -> PlannedStart | None:
+    def _least_lack(self, gang: GangState, runs: Runs) -> PlannedStart | None:
         """Return the nodes to drain for a gang."""
-        ledger, demand = self._session.ledger, self.planner.demand(gang)
+        ledger, demand = self._session.ledger, self.planner.demand(runs)
         best: tuple[float, PlannedStart] | None = None
         for name, domain in self.planner.domains(gang):
             found = drain(demand, domain, ledger.future, ledger.allocatable)

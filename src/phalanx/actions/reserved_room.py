@@ -14,7 +14,7 @@ import numpy as np
 from phalanx.actions.domain_trace import domain_name
 from phalanx.actions.dry_run import waiting_tasks
 from phalanx.actions.eviction_domains import narrow_domains
-from phalanx.actions.gang_places import Places
+from phalanx.actions.gang_places import runs_by_size
 from phalanx.actions.needed_tasks import tasks_needed
 from phalanx.model.task import GangKey
 from phalanx.model.task_status import Status
@@ -28,6 +28,8 @@ from phalanx.state.holders import numbers_of
 from phalanx.state.label_domains import label_domains
 from phalanx.state.run_times import RunTimesBook
 
+Runs = Sequence[list[TaskState]]
+"""Tasks class by class."""
 PLACED = (Status.ALLOCATED, Status.BINDING, Status.PIPELINED)
 
 
@@ -112,28 +114,24 @@ class RoomPlanner:
 
     # --- one gang ------------------------------------------------------------------------------------------------------
 
-    def needed(self, gang: GangState) -> list[list[TaskState]]:
+    def needed(self, gang: GangState) -> Runs:
         """Return the tasks that a gang needs to be whole, class by class, large ones first."""
-        return self._session.remembered(gang, RoomPlanner.needed, lambda: self._needed(gang))
+        waiting = [task for task in waiting_tasks(self._session, gang)[::-1] if not task.is_backfilled]
+        return runs_by_size(self._session, tasks_needed(gang, waiting))
 
-    def _needed(self, gang: GangState) -> list[list[TaskState]]:
-        session, waiting = self._session, [task for task in waiting_tasks(self._session, gang)[::-1] if not task.is_backfilled]
-        if not waiting:
-            return []
-        everywhere = np.ones(len(session.snapshot.nodes), dtype=np.bool_)
-        return Places(session, session.queues[gang.gang.queue], everywhere, tasks_needed(gang, waiting)).runs
-
-    def demand(self, gang: GangState) -> list[ClassDemand]:
-        """Return what a gang needs to be whole, large tasks first."""
-        return [self._demand_of(run) for run in self.needed(gang)]
+    def demand(self, runs: Runs) -> list[ClassDemand]:
+        """Return what tasks need that are to start together."""
+        return [self._demand_of(run) for run in runs]
 
     def _demand_of(self, run: Sequence[TaskState]) -> ClassDemand:
         shape = run[0].task.shape
         return ClassDemand(self._session.request_of(shape), len(run), self._session.node_view(shape).allowed)
 
-    def plan(self, gang: GangState, bookings: Sequence[Booking] = (), *, free: Amounts | None = None) -> PlannedStart | None:
-        """Return the earliest start of a gang beside bookings; None if nobody knows. `free` is what the books have by default."""
-        demand, session = self.demand(gang), self._session
+    def plan(
+        self, gang: GangState, runs: Runs, bookings: Sequence[Booking] = (), *, free: Amounts | None = None
+    ) -> PlannedStart | None:
+        """Return the earliest start of tasks of a gang beside bookings; None if nobody knows. `free` is the books' by default."""
+        demand, session = self.demand(runs), self._session
         if not demand:
             return None
         free, seconds = session.ledger.future if free is None else free, self._times.of(gang.gang.key).bound

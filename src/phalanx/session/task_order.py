@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cmp_to_key
+from operator import itemgetter
 from typing import Any
 
 from phalanx.model.task_status import Status
@@ -16,7 +17,7 @@ def tasks_in_order(tasks: Iterable[TaskState], keys_of: Callable[[Sequence[TaskS
     keys = keys_of(found)
     keyed = [(key, each.task.ordinal, each.task.created, each.task.uid, each) for key, each in zip(keys, found, strict=True)]
     if all(entry[1] is not None for entry in keyed):
-        return [entry[-1] for entry in sorted(keyed, key=lambda entry: entry[:-1])]
+        return [entry[-1] for entry in sorted(keyed, key=itemgetter(0, 1, 2, 3))]
     # Names with and without a number compare in circles, so the result depends on where sorting starts: always the same.
     keyed.sort(key=lambda entry: entry[2:4])
     return [entry[-1] for entry in sorted(keyed, key=cmp_to_key(_compare))]
