@@ -18,7 +18,7 @@ from phalanx.dialects.convert import DIALECTS, converted
 from phalanx.errors import PhalanxError
 from phalanx.kubernetes.cel import compile_selector
 from phalanx.model.cron import Cron
-from phalanx.model.duration import grace_of, seconds_of
+from phalanx.model.duration import grace_of, seconds_in, seconds_of
 from phalanx.model.moment import moment_of
 from phalanx.model.patterns import compile_pattern
 from phalanx.model.quantity import to_milli, to_units
@@ -26,7 +26,7 @@ from phalanx.model.storage import Device
 from phalanx.session.cycle import run_isolated
 from phalanx.sim.gang_history import read_history
 from phalanx.sim.scenario import find_scenarios
-from phalanx.sim.settings import seconds_in, span_in
+from phalanx.sim.settings import span_in
 from phalanx.sim.statefile import read_state
 from phalanx.sim.traces import FORMATS, detect_format, read_trace
 from phalanx.store.input_files import notes_on, read_usage, take_in

@@ -66,6 +66,16 @@ def test_help_of_a_command_imports_nothing_heavy_and_shows_two_examples(argument
     assert len([line for line in examples if "phalanx" in line]) == 2
 
 
+def test_a_scheduler_asks_for_its_lists_before_anything_heavy_is_imported() -> None:
+    program = (
+        "import sys; from phalanx.cli.run import command; command.make_context('run', []); "
+        "import phalanx.store.kube.connect; print(*sys.modules)"
+    )
+    modules = set(run_in_a_new_interpreter(program).split())
+    assert "phalanx.store.kube.client" in modules
+    assert not modules.intersection(("numpy", "aiohttp", "phalanx.sim", "phalanx.session"))
+
+
 def helps(name: str) -> dict[str, tuple[str | None, str | None]]:
     """Return the metavar and the help of each option of a command."""
     command = cli.main.get_command(click.Context(cli.main, info_name="phalanx"), name)

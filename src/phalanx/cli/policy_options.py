@@ -26,7 +26,7 @@ class Duration(click.ParamType[float]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # Any: as click declares it
         """Return the seconds of what was typed."""
-        from phalanx.sim.settings import seconds_in
+        from phalanx.model.duration import seconds_in
 
         found = seconds_in(str(value))
         if found or (found == 0 and self._is_zero_allowed):
@@ -81,7 +81,7 @@ search_timeout = click.option(
 
 def until_seconds(until: str | None) -> float | None:
     """Return how long to simulate, if that was given."""
-    from phalanx.sim.settings import seconds_in
+    from phalanx.model.duration import seconds_in
 
     found = None if until is None else seconds_in(until)
     if until is not None and not found:

@@ -12,11 +12,12 @@ from random import Random
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import SnapshotError
 from phalanx.explain.gang_status import has_minimum
+from phalanx.model.duration import seconds_in
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.model.task_status import Status
 from phalanx.model.work_annotations import CHECKPOINT_EVERY
 from phalanx.model.work_annotations import DURATION as DURATION
-from phalanx.sim.settings import FOREVER, Settings, Span, seconds_in, span_in
+from phalanx.sim.settings import FOREVER, Settings, Span, span_in
 from phalanx.sim.virtual_time import Precedence, VirtualTime, VirtualTimer
 from phalanx.state.gang_state import GangState
 

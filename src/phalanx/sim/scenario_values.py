@@ -8,8 +8,8 @@ from typing import Any
 import yaml
 
 from phalanx.errors import ConfigError
-from phalanx.model.duration import RANGE
-from phalanx.sim.settings import Span, seconds_in
+from phalanx.model.duration import RANGE, seconds_in
+from phalanx.sim.settings import Span
 
 MOST_TIMES = 10_000
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from phalanx.model.duration import range_in
-from phalanx.model.duration import seconds_in as seconds_in
 from phalanx.model.task import GangKey
 from phalanx.sim.node_pools import AutoscalerSettings
 from phalanx.sim.spans import Span as Span

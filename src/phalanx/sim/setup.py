@@ -15,12 +15,13 @@ from typing import Any
 from phalanx.dialects.cluster import ObjectCluster, describe
 from phalanx.dialects.group_references import GroupReference, first_named, with_group_name
 from phalanx.errors import ConfigError, Missing, SnapshotError
+from phalanx.model.duration import seconds_in
 from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, kind_of, object_key
 from phalanx.model.task import TaskKey
 from phalanx.model.work_annotations import ARRIVES as ARRIVES
 from phalanx.model.work_annotations import CHECKPOINT_EVERY, DURATION
 from phalanx.sim.scenario import Arrival, Failure, NodeEvent, Refusal, Scenario, long_name
-from phalanx.sim.settings import seconds_in, span_in
+from phalanx.sim.settings import span_in
 from phalanx.sim.workload import Workload, WorkloadGang
 from phalanx.sim.workload_objects import cluster_objects, gang_objects
 from phalanx.sim.world import World

@@ -8,10 +8,11 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+from phalanx.model.duration import seconds_in
 from phalanx.model.task import GangKey
 from phalanx.model.work_annotations import ARRIVES, DURATION
 from phalanx.sim.scenario import Scenario
-from phalanx.sim.settings import FOREVER, Span, seconds_in, span_in
+from phalanx.sim.settings import FOREVER, Span, span_in
 from phalanx.sim.setup import Cast
 
 Document = Mapping[str, Any]

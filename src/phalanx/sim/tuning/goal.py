@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from phalanx.errors import ConfigError
+from phalanx.model.duration import seconds_in
 from phalanx.sim.metrics import METRICS, SECONDS_PER_HOUR, Metric, Result, queue_metrics
-from phalanx.sim.settings import seconds_in
 
 _BOUND = re.compile(r"\s*(?P<name>.+?)\s*(?P<sign><=|>=|<|>)\s*(?P<limit>\S+(\s*h)?)\s*")
 _OF_QUEUE = " of queue "
