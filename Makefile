@@ -18,6 +18,9 @@ EXACT := src/phalanx/model/*,src/phalanx/placement/*,src/phalanx/state/*,src/pha
 # Keeps the lines of one check together; make before 4.0 cannot.
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
+# Programs and tests are compiled once, not at every start, also where the environment says otherwise.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test check $(CHECKS) docs controlplane operators versions conformance browser fuzz storm planted chaos month bench race changelog lock audit dist clean
 
