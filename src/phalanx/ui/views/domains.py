@@ -16,7 +16,7 @@ WIDTHS = ("region", "datacenter", "zone", "superpod", "block", "row", "rack", "s
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class DomainLevel:
     """One way to divide the nodes."""
 
     key: str
@@ -27,13 +27,13 @@ class Level:
     """The number of each node's domain; -1 for a node in none."""
 
 
-def levels(snapshot: Snapshot) -> list[Level]:
+def levels(snapshot: Snapshot) -> list[DomainLevel]:
     """Return the levels of a cluster: those of HyperNodes, those of topologies, and labels that say where a node is."""
     found = [*_tiers(snapshot.hypernodes, len(snapshot.nodes)), *_labels(snapshot)]
     return [level for level in found if level.names]
 
 
-def _tiers(tree: HyperTree, nodes: int) -> Iterator[Level]:
+def _tiers(tree: HyperTree, nodes: int) -> Iterator[DomainLevel]:
     """Yield a level for each tier; a node that two HyperNodes of a tier hold is shown in the first."""
     for tier in sorted({hypernode.tier for hypernode in tree.hypernodes}, reverse=True):
         numbers = [number for number in range(tree.top) if tree.tiers[number] == tier]
@@ -41,16 +41,18 @@ def _tiers(tree: HyperTree, nodes: int) -> Iterator[Level]:
         for place, number in reversed(list(enumerate(numbers))):
             of[tree.members[number]] = place
         title = next((item.tier_name for item in tree.hypernodes if item.tier == tier and item.tier_name), "")
-        yield Level(f"hypernode/{tier}", title or f"HyperNodes of tier {tier}", [tree.names[number] for number in numbers], of)
+        yield DomainLevel(
+            f"hypernode/{tier}", title or f"HyperNodes of tier {tier}", [tree.names[number] for number in numbers], of
+        )
 
 
-def _labels(snapshot: Snapshot) -> Iterator[Level]:
+def _labels(snapshot: Snapshot) -> Iterator[DomainLevel]:
     trees = [key for tree in snapshot.surroundings.label_trees.values() for key in tree.levels]
     wanted = [gang.label for gang in snapshot.gangs.values() if gang.label]
     for key in dict.fromkeys([*trees, *location_labels(snapshot.nodes), *sorted(set(wanted))]):
         column = snapshot.nodes.label(key)
         if column.values and not column.is_unique:
-            yield Level(key, key, column.values, column.codes)
+            yield DomainLevel(key, key, column.values, column.codes)
 
 
 @lru_cache(maxsize=8)

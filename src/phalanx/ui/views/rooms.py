@@ -12,7 +12,7 @@ from phalanx.ui.scope import Scope
 from phalanx.ui.seen import SeenCluster
 from phalanx.ui.views import Json
 from phalanx.ui.views.amounts import in_units, with_unit
-from phalanx.ui.views.domains import Level, levels
+from phalanx.ui.views.domains import DomainLevel, levels
 
 WHOLE_CLUSTER = "cluster"
 MOST_DOMAINS = 50
@@ -48,9 +48,11 @@ def rooms(seen: SeenCluster, scope: Scope, asked: RoomAsked) -> Json:
     }  # fmt: skip
 
 
-def _level(snapshot: Snapshot, key: str) -> Level:
+def _level(snapshot: Snapshot, key: str) -> DomainLevel:
     known = {level.key: level for level in levels(snapshot)}
-    return known.get(key) or Level(WHOLE_CLUSTER, "the cluster", ["the cluster"], np.zeros(len(snapshot.nodes), dtype=np.int64))
+    return known.get(key) or DomainLevel(
+        WHOLE_CLUSTER, "the cluster", ["the cluster"], np.zeros(len(snapshot.nodes), dtype=np.int64)
+    )
 
 
 def _with_room(snapshot: Snapshot, resource: str, amount: int) -> Index:
@@ -61,7 +63,7 @@ def _with_room(snapshot: Snapshot, resource: str, amount: int) -> Index:
     return np.flatnonzero((nodes.allocatable[row] - snapshot.used[row] >= amount) & ~nodes.unready & ~nodes.unschedulable)
 
 
-def _domains(snapshot: Snapshot, level: Level, has_room: Index) -> list[tuple[str, list[int]]]:
+def _domains(snapshot: Snapshot, level: DomainLevel, has_room: Index) -> list[tuple[str, list[int]]]:
     found: dict[int, list[int]] = {}
     for node, domain in zip(has_room.tolist(), level.of[has_room].tolist(), strict=True):
         if domain >= 0:
