@@ -1,8 +1,8 @@
 """What several folders of tests share: how properties are tried, and the one real control plane.
 
 Properties are tried on the same examples in every run; `make fuzz` looks for new ones. Tests that talk to the control plane bear
-the mark below and go to one worker, or to another one that has its own, so that few are started. What they need is built before
-the first test, where no time limit counts.
+the mark below; tests/support/workers.py says which of them share one. What they need is built before the first test, where no
+time limit counts.
 """
 
 import os
@@ -18,6 +18,7 @@ from phalanx.dev.layout import KWOK, SERVER
 from phalanx.dev.plane import ControlPlane
 from tests.support.api_requests import audit_flags
 from tests.support.live_site import Site
+from tests.support.workers import Together, place_of
 
 settings.register_profile("repeatable", derandomize=True, database=None)
 settings.register_profile("fuzz", derandomize=False)
@@ -25,7 +26,6 @@ settings.load_profile("fuzz" if os.environ.get("PHALANX_FUZZ") else "repeatable"
 
 GROUP = "controlplane"
 """Tests with ``pytest.mark.xdist_group("controlplane")`` talk to it."""
-COMPARED = "compared"
 OPERATORS = "operators"
 """Those with ``pytest.mark.xdist_group("operators")`` have one of their own, with real operators beside it."""
 VERSIONS = "versions"
@@ -44,20 +44,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:  # Any: untyped there
-    """Send all tests that talk to the control plane to one worker; pytest 9 hides from xdist by itself which those are."""
-    return OneWorker(config, log)
-
-
-class OneWorker(LoadScopeScheduling):  # type: ignore[misc]  # untyped there
-    """Tests go to whichever worker is free, but those of a control plane stay together.
-
-    What compares answers of API servers, or kills them, has a control plane of its own: most of the time tests wait there.
-    """
-
-    def _split_scope(self, nodeid: str) -> str:
-        if ("contract/" in nodeid and "[real" in nodeid) or "chaos/test_storm" in nodeid:
-            return COMPARED
-        return GROUP if "integration/" in nodeid else OPERATORS if "operators/" in nodeid else nodeid
+    """Keep tests together that share what is slow to start; pytest 9 hides from xdist by itself which group they name."""
+    return Together(config, log)
 
 
 def _needs_programs(item: pytest.Item) -> bool:
@@ -69,6 +57,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if _needs_programs(item):
             item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=2))
+    items.sort(key=lambda item: place_of(item.nodeid))
     _put_last(config, items)
 
 
