@@ -2,17 +2,21 @@
 
 import http.client
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
+from phalanx.model.bounds import BODY_BYTES
 from phalanx.model.kinds import KINDS, Kind
 from phalanx.store.memory import MemoryStore
+from phalanx.web.server import LOGGER
 from tests.support.http_api import Connection, connection_to, served
 from tests.support.store_contract import Api
 
@@ -101,6 +105,63 @@ def test_bodies_that_are_no_objects_are_refused(api: Api) -> None:
     )
     assert api.make("configmaps", {"metadata": {"name": "a"}}, form="text/plain").code == 415
     assert api.make("configmaps", {"metadata": {"name": "a"}}, form="application/vnd.kubernetes.protobuf").code == 400
+
+
+COPIES = [{"op": "copy", "from": "/metadata", "path": f"/metadata/annotations/{number}"} for number in range(60)]
+
+
+@pytest.mark.parametrize(
+    ("steps", "code", "said"),
+    [
+        (COPIES, 413, BODY_BYTES.text),
+        ([{"op": "copy", "from": "/data", "path": f"/data/{number}"} for number in range(7)] * 3, 413, BODY_BYTES.text),
+        ([{"op": "test", "path": "/kind", "value": "ConfigMap"}] * 10_001, 413, "maximum operations"),
+        ([{"op": "add", "path": "/data" + "/a" * 5000, "value": 1}], 422, "too deep"),
+        ([{"op": "add", "path": "/data" + "/a" * depth, "value": {"a": {}}} for depth in range(1, 200)], 422, "nested too deeply"),
+    ],
+    ids=["copies inside of copies", "copies of much", "many operations", "a long path", "deeper and deeper"],
+)  # fmt: skip
+def test_a_json_patch_makes_no_more_than_a_body_may_hold(api: Api, steps: list[Any], code: int, said: str) -> None:
+    document = {"metadata": {"name": "copied", "annotations": {"a": "b"}}, "data": {"long": "x" * 20_000}}
+    api.make("configmaps", document)
+    answer = api.patch("configmaps/copied", steps, "application/json-patch+json").refusal
+    api.remove("configmaps/copied")
+    assert (answer[0], said in answer[2]) == (code, True), answer
+
+
+def test_a_body_that_is_not_encoded_as_its_headers_say_is_refused(server: Connection) -> None:
+    assert sent(server, "Content-Encoding: gzip", body="no gzip").startswith("HTTP/1.1 400")
+
+
+def sent(server: Connection, *headers: str, body: str = "") -> str:
+    """Return what a server answers to a request whose headers are as they are."""
+    address = urlsplit(server.server)
+    lines = (
+        f"Host: {address.netloc}",
+        "Content-Type: application/json",
+        "Connection: close",
+        f"Content-Length: {len(body)}",
+        *headers,
+    )
+    text = "\r\n".join(("POST /api/v1/namespaces/default/configmaps HTTP/1.1", *lines, "", body))
+    with closing(socket.create_connection((address.hostname or "", address.port or 0), timeout=10)) as connection:
+        connection.sendall(text.encode())
+        return connection.makefile("rb").read().decode()
+
+
+def test_what_is_no_http_is_answered_and_leaves_no_traceback(server: Connection, caplog: pytest.LogCaptureFixture) -> None:
+    assert sent(server, "Content-Length: -5").startswith("HTTP/1.0 400")
+    assert [record for record in caplog.records if record.exc_info] == []
+
+
+def test_failures_of_connections_are_told_in_a_sentence(caplog: pytest.LogCaptureFixture) -> None:
+    try:
+        raise RuntimeError("a fault")
+    except RuntimeError:
+        LOGGER.exception("Error handling request from %s", "127.0.0.1")
+    assert [(record.getMessage(), record.exc_info) for record in caplog.records] == [
+        ("Error handling request from 127.0.0.1, please report it: RuntimeError: a fault", None)
+    ]
 
 
 def test_custom_resources_take_no_strategic_patch(api: Api) -> None:

@@ -10,7 +10,10 @@ can write its own condition of a pod and leave those of others alone; which list
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from phalanx.errors import ClusterError, Invalid, WrongForm
+import msgspec
+
+from phalanx.errors import ClusterError, Invalid, TooLarge, WrongForm
+from phalanx.model.bounds import BODY_BYTES, NESTING, is_too_deep
 from phalanx.model.merging import merged
 from phalanx.store.kubernetes_types import FieldType, fields_of, type_of
 
@@ -18,6 +21,8 @@ Document = Mapping[str, Any]
 
 MERGE, STRATEGIC, JSON = "application/merge-patch+json", "application/strategic-merge-patch+json", "application/json-patch+json"
 FORMS = (JSON, MERGE, STRATEGIC)
+MOST_STEPS = 10_000
+"""Operations of a JSON patch, as many as a real API server carries out."""
 
 
 def patched(document: Document, patch: Any, content_type: str) -> dict[str, Any]:
@@ -84,14 +89,39 @@ def _joined(old: Sequence[Document], items: Sequence[Document], key: str, fields
 def _json_patched(document: Document, steps: Any) -> dict[str, Any]:
     if not isinstance(steps, list):
         raise ClusterError("a JSON patch is a list of operations")
+    if len(steps) > MOST_STEPS:
+        raise TooLarge(f"The allowed maximum operations in a JSON patch is {MOST_STEPS}, got {len(steps)}")
     found: Any = document
+    copied_bytes = 0
     for step in steps:
+        copied_bytes += _copied_bytes(found, step)
+        if copied_bytes > BODY_BYTES.most:
+            raise TooLarge(f"a JSON patch copies too much: {BODY_BYTES.text}")
         found = _step(found, step)
+    if is_too_deep(found):
+        raise Invalid(f"a JSON patch makes an object that is nested too deeply: {NESTING.text}")
     return dict(found)
 
 
+def _copied_bytes(document: Any, step: Any) -> int:
+    """Return how much an operation adds that nobody has sent: a few lines of copies of copies make terabytes."""
+    if not isinstance(step, Mapping) or step.get("op") != "copy":
+        return 0
+    value = _at(document, _path(step, "from"))
+    if is_too_deep(value):
+        raise Invalid(f"a JSON patch copies what is nested too deeply: {NESTING.text}")
+    return len(msgspec.json.encode(value))
+
+
+def _path(step: Document, key: str) -> list[str]:
+    parts = str(step.get(key, "")).split("/")[1:]
+    if len(parts) > NESTING.most:
+        raise Invalid(f"a JSON patch names a path that is too deep: {NESTING.text}")
+    return [part.replace("~1", "/").replace("~0", "~") for part in parts]
+
+
 def _step(document: Any, step: Document) -> Any:
-    path = [part.replace("~1", "/").replace("~0", "~") for part in str(step.get("path", "")).split("/")[1:]]
+    path = _path(step, "path")
     match step.get("op"):
         case "add" | "replace" | "remove" as operation:
             return _changed(document, path, operation, step.get("value"))
@@ -100,7 +130,7 @@ def _step(document: Any, step: Document) -> Any:
                 raise Invalid("the server rejected our request due to an error in our request")
             return document
         case "move" | "copy" as operation:
-            start = [part.replace("~1", "/").replace("~0", "~") for part in str(step.get("from", "")).split("/")[1:]]
+            start = _path(step, "from")
             value = _at(document, start)
             rest = _changed(document, start, "remove", None) if operation == "move" else document
             return _changed(rest, path, "add", value)

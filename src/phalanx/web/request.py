@@ -183,6 +183,8 @@ async def _read(request: web.Request) -> bytes:
         return await request.read()
     except web.HTTPRequestEntityTooLarge:
         raise TooLarge(f"the body of the request is too large: {BODY_BYTES.text}") from None
+    except web.RequestPayloadError:
+        raise ClusterError("the body of the request is not what its headers say") from None
 
 
 def _as_binding(path: str, body: Any) -> str:
