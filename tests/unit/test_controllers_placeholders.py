@@ -12,7 +12,8 @@ from phalanx.controllers.placeholders import IMAGE, is_placeholder
 from phalanx.controllers.yunikorn import YuniKornController
 from phalanx.dialects.group_references import YUNIKORN_APP
 from phalanx.dialects.pods import PLACEHOLDER, REPLACES, TASK_GROUP
-from phalanx.dialects.yunikorn import DEGRADED, RELEASED, STARTED, TASK_GROUPS
+from phalanx.dialects.yunikorn import DEGRADED, RELEASED, STARTED, TASK_GROUPS, task_groups
+from phalanx.errors import SnapshotError
 from phalanx.model.kinds import POD
 from phalanx.model.kinds import Document as Kept
 from phalanx.sim.world import World
@@ -116,6 +117,12 @@ def test_of_two_applications_that_fit_only_alone_one_runs_whole_and_the_other_wa
     )
     assert {phase for name, phase in phases(found).items() if name.startswith("two")} == {"Pending"}
     assert placeholders(found, "two") == []
+
+
+def test_placeholders_of_billions_of_members_are_refused() -> None:
+    huge = json.dumps([{"name": "executor", "minMember": 2**31 - 1, "minResource": {"cpu": 1}}])
+    with pytest.raises(SnapshotError, match="placeholders of 2,147,483,647 members are too many"):
+        task_groups({TASK_GROUPS: huge})
 
 
 def test_pods_that_all_come_at_once_get_no_placeholders() -> None:

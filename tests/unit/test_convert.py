@@ -14,6 +14,7 @@ from phalanx.dialects.convert.neutral_gangs import sort_out
 from phalanx.dialects.convert.subgroups import kai_parts
 from phalanx.dialects.gates import GangGates, GatePlan, written
 from phalanx.errors import SnapshotError
+from phalanx.model.bounds import MADE_PODS
 from phalanx.model.merging import merged
 from phalanx.testing import build
 from phalanx.testing.build import Document
@@ -384,6 +385,7 @@ def test_a_job_becomes_a_gang_of_another_dialect() -> None:
     ("spec", "problem"),
     [
         ({"tasks": []}, "spec.tasks: empty; write at least one task with a template"),
+        ({"tasks": [{"replicas": 2**31 - 1}]}, f"2,147,483,647 replicas are too many: {MADE_PODS.text}"),
         ({"tasks": [{"replicas": "two"}]}, "spec.tasks[0].replicas: expected `int | null`, got `str`"),
     ],
 )

@@ -254,12 +254,18 @@ def leader_worker_sets() -> list[Line]:
     extra = [{"name": "leader", "minMember": 1, "parent": "segment-0"}, {"name": "workers", "minMember": 2, "parent": "segment-0"}]
     apart = {"subGroupPolicy": {"subGroupSize": 2, "subGroupPolicyType": "LeaderExcluded"}}
     pairs = [{"name": "segment-0", "minMember": 2}, {"name": "segment-1", "minMember": 2}]
+    half = {"subGroupPolicy": {"subGroupSize": 2**30}}
+    billions = [
+        {"name": "segment-0"}, {"name": "segment-1", "minMember": 2**30 - 1}, inner[0],
+        {"name": "workers", "minMember": 2**30 - 1, "parent": "segment-0"},
+    ]  # fmt: skip
     return [
         Line("the leader of a LeaderWorkerSet", made(0), name, 4, parts, "leader"),
         Line("a worker of a LeaderWorkerSet", made(2), name, 4, parts, "workers"),
         Line("a leader that must be ready first", made(0, startupPolicy="LeaderReady"), name, 1, parts[:1], "leader"),
         Line("workers of a leader that is", made(1, startupPolicy="LeaderReady", node="n1"), name, 4, parts, "workers"),
         Line("segments of a LeaderWorkerSet", made(3, template=two), name, 4, halves, "segment-1"),
+        Line("segments of billions", made(3, template=half, size=2**31 - 1), name, 2**31 - 1, billions, "workers"),
         Line("the first segment", made(1, template=two), name, 4, halves, "workers"),
         Line(
             "a leader that is one more", made(2, template=two, size=5), name, 5,

@@ -8,6 +8,8 @@ from phalanx.controllers.builtin import ControllerSettings
 from phalanx.controllers.grouper.settings import GrouperSettings
 from phalanx.controllers.owner_pods.controller import STAND_INS
 from phalanx.controllers.pod_makers import MADE_ELSEWHERE
+from phalanx.errors import SnapshotError
+from phalanx.model.bounds import MADE_PODS
 from phalanx.model.kinds import Document
 from tests.support.submissions import owner, submit, template
 
@@ -39,6 +41,38 @@ def test_a_job_has_as_many_pods_as_run_at_a_time() -> None:
 def test_a_job_has_one_pod_by_default_and_no_more_than_completions() -> None:
     assert len(submit(owner("batch/v1", "Job", template=template())).names) == 1
     assert len(submit(owner("batch/v1", "Job", parallelism=9, completions=2, template=template())).names) == 2
+
+
+HUGE = 2**31 - 1
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "spec"),
+    [
+        ("batch/v1", "Job", {"parallelism": HUGE, "template": template()}),
+        ("apps/v1", "Deployment", {"replicas": HUGE, "template": template()}),
+        ("apps/v1", "StatefulSet", {"replicas": HUGE, "podManagementPolicy": "Parallel", "template": template()}),
+        (KUBEFLOW, "PyTorchJob", {"pytorchReplicaSpecs": replicas(Worker=HUGE)}),
+        ("kubeflow.org/v2beta1", "MPIJob", {"mpiReplicaSpecs": replicas(Worker=HUGE)}),
+        ("jobset.x-k8s.io/v1alpha2", "JobSet", {"replicatedJobs": [{"name": "a", "replicas": HUGE, "template": {}}]}),
+        ("ray.io/v1", "RayCluster", {"headGroupSpec": {"template": template()}, "workerGroupSpecs": [
+            {"groupName": "a", "replicas": HUGE, "template": template()}]}),
+        ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", {
+            "replicas": HUGE, "leaderWorkerTemplate": {"workerTemplate": template()}}),
+        ("batch.volcano.sh/v1alpha1", "Job", {"tasks": [{"name": "a", "replicas": HUGE, "template": template()}]}),
+    ],
+)  # fmt: skip
+def test_more_pods_than_anybody_can_mean_are_refused_before_any_is_made(api_version: str, kind: str, spec: dict[str, Any]) -> None:
+    made = submit(owner(api_version, kind, **spec))
+    assert made.names == []
+    assert any(MADE_PODS.text in text for text in made.found.problems), made.found.problems
+
+
+def test_pods_of_many_workloads_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(MADE_PODS.variable, "5")
+    jobs = [{"name": "a", "replicas": 3, "template": {"spec": {"parallelism": 4, "completions": 4, "template": template()}}}]
+    with pytest.raises(SnapshotError, match="too much is made of the workloads: at most 5 pods"):
+        submit(owner("jobset.x-k8s.io/v1alpha2", "JobSet", replicatedJobs=jobs))
 
 
 def test_a_job_with_a_size_is_one_gang() -> None:

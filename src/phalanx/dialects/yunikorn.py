@@ -17,6 +17,7 @@ from phalanx.dialects.field_values import staleness_grace
 from phalanx.dialects.group_references import YUNIKORN
 from phalanx.dialects.schema import Quantities, Read, Strings
 from phalanx.errors import SnapshotError
+from phalanx.model.bounds import MADE_PODS
 from phalanx.model.gang import Condition, Gang
 from phalanx.model.moment import moment_of
 from phalanx.model.resources import read_resources
@@ -97,6 +98,8 @@ def task_groups(annotations: Mapping[str, str]) -> dict[str, TaskGroupRead]:
             raise SnapshotError(f"{where}.minMember: {read.min_member} is too small; write 1 or more")
         read_resources(read.min_resource, where=f"{where}.minResource")
         groups[read.name] = read
+    if (count := sum(group.min_member for group in groups.values())) > MADE_PODS.most:
+        raise SnapshotError(f"{WHERE}: placeholders of {count:,} members are too many: {MADE_PODS.text}")
     return groups
 
 

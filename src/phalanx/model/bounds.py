@@ -62,6 +62,9 @@ BODY_BYTES = Bound(
 )
 WATCHES = Bound("PHALANX_MAX_WATCHES", 1000, "open watches", "memory: each holds what its client has not read yet")
 QUEUE_LEVELS = Bound("PHALANX_MAX_QUEUE_LEVELS", 64, "levels of queues", "the stack: shares are divided level by level")
+MADE_PODS = Bound(
+    "PHALANX_MAX_MADE_PODS", 100_000, "pods made of a workload", "memory and time: ten digits of a manifest can ask for billions"
+)
 SESSION_SECONDS = Bound(
     "PHALANX_MAX_SESSION_SECONDS", 5, "seconds of a session", "nothing: a longer one is reported with what took longest in it"
 )
@@ -76,6 +79,7 @@ BOUNDS = (
     BODY_BYTES,
     WATCHES,
     QUEUE_LEVELS,
+    MADE_PODS,
     SESSION_SECONDS,
 )
 

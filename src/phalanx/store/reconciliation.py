@@ -14,6 +14,7 @@ from phalanx.dialects import schema
 from phalanx.dialects.cluster import describe
 from phalanx.dialects.wrong_field import readable
 from phalanx.errors import ClusterError, Exists, Missing, SnapshotError
+from phalanx.model.bounds import MADE_PODS
 from phalanx.model.kinds import POD, SILENT, Document, Kind, kind_of, object_key
 from phalanx.model.watch_event import WatchEvent
 from phalanx.store.memory import MemoryStore
@@ -61,6 +62,8 @@ class Reconciliation:
         self._queue: deque[tuple[Controller, Key]] = deque()
         self._waiting: set[tuple[str, Key]] = set()
         self._looks: Counter[tuple[str, Key]] = Counter()
+        self._made = 0
+        """How much controllers have created."""
         self._changed: dict[Place, Document | None] = {}
         """Each as it was before the first change; None if it is new."""
         self.refused: dict[str, str] = {}
@@ -139,7 +142,7 @@ class Reconciliation:
         """Write, and tell whether it was taken: after a refusal the rest of a reconciliation is left out."""
         match write:
             case Create(document):
-                return self._has(document) or self.create(document) is not None
+                return self._has(document) or self._make(document)
             case Patch(kind, namespace, name, patch, is_status):
                 return self._tried(
                     f"{kind.kind} {namespace}/{name}", lambda: self._store.patch(kind, namespace, name, patch, is_status=is_status)
@@ -150,6 +153,12 @@ class Reconciliation:
                 own = f"{describe(about)}: "
                 self.problems[message if message.startswith(own) else f"{own}{message}"] = None
         return True
+
+    def _make(self, document: Document) -> bool:
+        self._made += 1
+        if self._made > MADE_PODS.most:
+            raise SnapshotError(f"too much is made of the workloads: {MADE_PODS.text}")
+        return self.create(document) is not None
 
     def _has(self, document: Document) -> bool:
         meta = document["metadata"]

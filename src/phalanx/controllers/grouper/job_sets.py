@@ -226,9 +226,9 @@ class Segments:
 
     def parts(self) -> list[GroupPart]:
         """Return a part for each segment; the leader is not counted where it is one more."""
-        first = int(self.has_extra_leader)
-        members = [self.index(worker) for worker in range(first, self.size)]
-        return [GroupPart(f"segment-{index}", members.count(index), constraint=self.constraint) for index in range(members[-1] + 1)]
+        counted = self.size - self.has_extra_leader
+        sizes = (min(self.segment, counted - start) for start in range(0, counted, self.segment))
+        return [GroupPart(f"segment-{index}", size, constraint=self.constraint) for index, size in enumerate(sizes)]
 
 
 def _segmented(chain: OwnerChain, segments: Segments, worker: int) -> tuple[list[GroupPart], str]:

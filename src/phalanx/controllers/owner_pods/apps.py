@@ -9,7 +9,7 @@ from msgspec import field
 from phalanx.controllers.grouper.grouping import Count
 from phalanx.controllers.grouper.owners import read
 from phalanx.controllers.objects import labels_of, meta_of
-from phalanx.controllers.owner_pods.children import Children, Template, child_of, pod_of
+from phalanx.controllers.owner_pods.children import Children, Template, child_of, numbers, pod_of
 from phalanx.dialects.schema import Read
 from phalanx.model.kinds import Document
 
@@ -80,7 +80,7 @@ def _hash(template: Template) -> str:
 def replica_set(owner: Document) -> Children:
     """Return the pods of a ReplicaSet."""
     spec = read(owner, EqualPods).spec
-    return Children([pod_of(owner, f"{meta_of(owner)['name']}-", spec.template, labels={}) for _ in range(spec.count)])
+    return Children([pod_of(owner, f"{meta_of(owner)['name']}-", spec.template, labels={}) for _ in numbers(owner, spec.count)])
 
 
 def stateful_set(owner: Document) -> Children:
@@ -91,8 +91,8 @@ def stateful_set(owner: Document) -> Children:
     text = f"{spec.count - now} more of its pods are made one after the other, each once the one before it is ready"
     notes = [f"{text}; write podManagementPolicy: Parallel to have all at once"] if now < spec.count else []
     documents: list[Document] = []
-    for ordinal in range(first, first + now):
-        documents += [*_claims(owner, spec, f"{name}-{ordinal}"), _numbered(owner, spec, ordinal)]
+    for number in numbers(owner, now):
+        documents += [*_claims(owner, spec, f"{name}-{first + number}"), _numbered(owner, spec, first + number)]
     return Children(documents, notes)
 
 

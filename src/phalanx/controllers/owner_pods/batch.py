@@ -5,7 +5,7 @@ from msgspec import field
 from phalanx.controllers.grouper.grouping import Count
 from phalanx.controllers.grouper.owners import read
 from phalanx.controllers.objects import meta_of
-from phalanx.controllers.owner_pods.children import Children, Template, pod_of
+from phalanx.controllers.owner_pods.children import Children, Template, numbers, pod_of
 from phalanx.dialects.schema import Read
 from phalanx.model.kinds import Document
 
@@ -52,7 +52,7 @@ def job(owner: Document) -> Children:
         return Children(notes=[f"its pods are made by {found.spec.managed_by}, which is not known here"])
     later = (found.spec.completions or 0) - (found.status.succeeded or 0) - found.pods
     notes = [f"{later} more of its pods are made once others have succeeded"] if later > 0 else []
-    return Children([_pod(owner, found.spec, index) for index in range(found.pods)], notes)
+    return Children([_pod(owner, found.spec, index) for index in numbers(owner, found.pods)], notes)
 
 
 def _pod(owner: Document, spec: JobSpec, index: int) -> Document:

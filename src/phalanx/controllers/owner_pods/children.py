@@ -13,6 +13,7 @@ from phalanx.dialects.cluster import describe
 from phalanx.dialects.schema import Read, Strings
 from phalanx.dialects.wrong_field import readable
 from phalanx.errors import SnapshotError
+from phalanx.model.bounds import MADE_PODS
 from phalanx.model.kinds import Document
 
 Texts = Mapping[str, str]
@@ -60,6 +61,13 @@ class Template(Read):
             "labels": {**(self.metadata.labels or {}), **labels},
             "annotations": {**(self.metadata.annotations or {}), **(annotations or {})},
         }
+
+
+def numbers(owner: Document, count: int) -> range:
+    """Return the numbers of what is made so many times of an owner; more than may be made are refused before any is."""
+    if count > MADE_PODS.most:
+        raise SnapshotError(f"{describe(owner)}: {count:,} are too many: {MADE_PODS.text}")
+    return range(count)
 
 
 def note(about: Document, text: str) -> Write:

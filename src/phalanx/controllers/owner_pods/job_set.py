@@ -10,7 +10,7 @@ from phalanx.controllers.grouper.job_sets import ANY_ORDER, IN_ORDER, REPLICATED
 from phalanx.controllers.grouper.owners import read
 from phalanx.controllers.objects import annotations_of, inside, labels_of, meta_of
 from phalanx.controllers.owner_pods.batch import INDEX, INDEXED
-from phalanx.controllers.owner_pods.children import Children, Template, child_of, template_in
+from phalanx.controllers.owner_pods.children import Children, Template, child_of, numbers, template_in
 from phalanx.controllers.owner_pods.exclusive import with_exclusive_affinity
 from phalanx.dialects.pod_defaults import completed_pod
 from phalanx.dialects.schema import Read
@@ -52,7 +52,7 @@ def job_set(owner: Document) -> Children:
     is_in_order = inside(owner, "spec", "startupPolicy", "startupPolicyOrder") == IN_ORDER
     now = [each for number, each in enumerate(jobs) if not each.depends_on and not (is_in_order and number)]
     later = [each.name for each in jobs if each not in now]
-    documents = [_job(owner, jobs, each, index) for each in now for index in range(each.count)]
+    documents = [_job(owner, jobs, each, index) for each in now for index in numbers(owner, each.count)]
     return Children(documents, list(_notes(owner, jobs, later)))
 
 

@@ -7,7 +7,7 @@ from msgspec import field
 from phalanx.controllers.grouper.owners import read
 from phalanx.controllers.grouper.ray import GROUP_LABEL, HEAD_PART, NODE_TYPE, WorkerGroup
 from phalanx.controllers.objects import annotations_of, inside, labels_of, meta_of
-from phalanx.controllers.owner_pods.children import Children, Template, asking, child_of, pod_of, with_init_container
+from phalanx.controllers.owner_pods.children import Children, Template, asking, child_of, numbers, pod_of, with_init_container
 from phalanx.dialects.schema import Read
 from phalanx.model.kinds import Document
 
@@ -63,7 +63,7 @@ def ray_cluster(owner: Document) -> Children:
         made = with_init_container(group.template.spec, WAITS_FOR_HEAD)
         group_name = group.group_name or ""
         stem = f"{name}-{group_name}"
-        pods += [_pod(owner, stem, WORKER, group_name, group.template, made) for _ in range(group.pods)]
+        pods += [_pod(owner, stem, WORKER, group_name, group.template, made) for _ in numbers(owner, group.pods)]
     return Children(pods, _notes(owner))
 
 

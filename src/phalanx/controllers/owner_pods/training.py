@@ -9,7 +9,7 @@ from phalanx.controllers.grouper.grouping import Count
 from phalanx.controllers.grouper.kubeflow import JOB_ROLE, LAUNCHER, MASTER, REPLICA_INDEX, REPLICA_TYPE, WAITS_FOR_WORKERS, WORKER
 from phalanx.controllers.grouper.owners import read
 from phalanx.controllers.objects import meta_of
-from phalanx.controllers.owner_pods.children import Children, Template, asking, child_of, pod_of, with_init_container
+from phalanx.controllers.owner_pods.children import Children, Template, asking, child_of, numbers, pod_of, with_init_container
 from phalanx.dialects.schema import Read
 from phalanx.model.kinds import Document
 
@@ -100,7 +100,7 @@ def training_job(owner: Document) -> Children:
     """Return the pods of a training job."""
     spec = read(owner, JobOfRoles).spec
     replicas = spec.by_role
-    pods = [_pod(owner, role, index, replicas) for role, each in replicas.items() for index in range(each.count)]
+    pods = [_pod(owner, role, index, replicas) for role, each in replicas.items() for index in numbers(owner, each.count)]
     return Children(pods, list(_notes(spec)))
 
 
@@ -136,7 +136,9 @@ def mpi_job(owner: Document) -> Children:
     is_first = owner["apiVersion"] == FIRST_VERSION
     # Workers without a number are none, though every other role has one by default.
     count = 0 if workers is None else workers.replicas or 0
-    documents = [_worker(owner, workers, index, is_first=is_first) for index in range(count)] if workers is not None else []
+    documents = (
+        [_worker(owner, workers, index, is_first=is_first) for index in numbers(owner, count)] if workers is not None else []
+    )
     notes = list(_notes(spec))
     if launcher is not None and spec.launcher_creation_policy == WAITS_FOR_WORKERS and documents:
         notes.append("its launcher is made once all workers are ready")

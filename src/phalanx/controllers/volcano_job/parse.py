@@ -34,6 +34,7 @@ from phalanx.dialects.pods import pod_request
 from phalanx.dialects.schema import Read, ShapeSpec, Strings
 from phalanx.dialects.wrong_field import readable
 from phalanx.errors import SnapshotError
+from phalanx.model.bounds import MADE_PODS
 from phalanx.model.duration import seconds_of
 from phalanx.model.kinds import Document
 from phalanx.model.resources import Resources
@@ -155,6 +156,8 @@ def _check_tasks(job: ParsedJob) -> None:
     for number, task in enumerate(job.tasks):
         for problem in _problems_of(job, task):
             raise SnapshotError(f"spec.tasks[{number}].{problem}")
+    if job.replicas > MADE_PODS.most:
+        raise SnapshotError(f"spec.tasks: {job.replicas:,} replicas are too many: {MADE_PODS.text}")
     if job.min_available < 0:
         raise SnapshotError(f"spec.minAvailable: {job.min_available} is negative; write 1 or more")
     if job.min_available > job.replicas:

@@ -13,6 +13,7 @@ from phalanx.dialects.kinds.volcano_jobs import JobTask, VolcanoJob
 from phalanx.dialects.pods import ROLE
 from phalanx.dialects.wrong_field import readable
 from phalanx.errors import SnapshotError
+from phalanx.model.bounds import MADE_PODS
 from phalanx.model.kinds import Document
 
 JOB = ("batch.volcano.sh", "Job")
@@ -36,6 +37,8 @@ def written_out(documents: Iterable[Document]) -> tuple[list[Document], list[Los
 
 def _objects(job: Document) -> Iterator[Document]:
     tasks, meta, spec = _tasks(job), job["metadata"], job["spec"]
+    if (count := sum(map(_replicas, tasks.values()))) > MADE_PODS.most:
+        raise SnapshotError(f"{describe(job)}: {count:,} replicas are too many: {MADE_PODS.text}")
     minima = {name: _replicas(task) if task.min_available is None else task.min_available for name, task in tasks.items()}
     own = {key: spec[key] for key in ("queue", "priorityClassName", "networkTopology") if spec.get(key)}
     yield {
