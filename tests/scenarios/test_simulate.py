@@ -193,6 +193,8 @@ WRONG = [
     (("x", "--profile", "kai", "--compare", "kai"), 2, "--config, --profile and --compare exclude each other"),
     (("x", "--until", "soon"), 2, "--until: 'soon' is not a duration; write for example 90s, 2h30m or 7d"),
     (("x", "--speed", "fast"), 2, "--speed: 'fast' is not a factor; write for example 1x, 10x or max"),
+    (("x", "--speed", "nan"), 2, "--speed: 'nan' is not between"),
+    (("x", "--jitter", "nan"), 2, "Invalid value for '--jitter': 'nan' is not a number."),
     (("x", "--speed", "0x"), 2, "--speed: time does not stand still"),
     (("x", "--report", "nowhere/out.html"), 2, "--report: there is no folder 'nowhere'; make it first"),
     (("x", "--compare", "phalanx,vulcano"), 1, "did you mean 'volcano'?"),

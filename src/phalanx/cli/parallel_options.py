@@ -9,6 +9,15 @@ def _usable_processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+class Part(click.FloatRange):
+    """A number within bounds, which NaN is not, though no comparison says so."""
+
+    def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number, or refuse what was typed."""
+        found: float = super().convert(value, param, ctx)
+        return found if found == found else self.fail(f"{value!r} is not a number.", param, ctx)
+
+
 processes = click.option(
     "--processes", type=click.IntRange(1, 256), default=_usable_processors, show_default="all processors", metavar="N",
     help="Simulations at a time on this machine.",
@@ -17,7 +26,7 @@ on = click.option(
     "--on", metavar="ADDRESS", help="Run simulations on a cluster: dask://HOST:PORT or ray://HOST:PORT. This machine by default."
 )
 jitter = click.option(
-    "--jitter", type=click.FloatRange(0, 0.9), default=0.0, metavar="PART",
+    "--jitter", type=Part(0, 0.9), default=0.0, metavar="PART",
     help="With seeds, vary the gaps between arrivals and the durations of manifests by up to this part.",
 )  # fmt: skip
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from phalanx.cli import parallel_options, policy_options
+from phalanx.cli.clock_speed import speed_of
 from phalanx.cli.policy_options import PATH
 from phalanx.cli.record_options import RecordOptions, record_options
 from phalanx.cli.seeds import Seeds
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from phalanx.cli.simulate_run import SimulationOutcome
     from phalanx.cli.simulate_seeds import SeedsOutcome
 
+SPEEDS = "1x, 10x or max"
 EXAMPLES = """\b
 Examples:
   phalanx simulate examples/deadlock --compare default-scheduler,phalanx
@@ -142,8 +144,8 @@ class SimulateOptions(RecordOptions):
         policy_options.refuse_stdin_twice(*self.paths, self.config)
         if self.report and not Path(self.report).absolute().parent.is_dir():
             raise click.UsageError(f"--report: there is no folder {str(Path(self.report).parent)!r}; make it first")
-        if self.factor is not None and self.factor <= 0:
-            raise click.UsageError("--speed: time does not stand still; write for example 1x, 10x or max")
+        if self.speed != "max":
+            speed_of(self.speed, SPEEDS)
 
     def _refuse_one_only_options(self) -> None:
         """Refuse what goes with one simulation only, or with several only."""
@@ -162,12 +164,7 @@ class SimulateOptions(RecordOptions):
     @property
     def factor(self) -> float | None:
         """How many seconds of the cluster pass in one; None: as many as can be."""
-        if self.speed == "max":
-            return None
-        try:
-            return float(self.speed.removesuffix("x"))
-        except ValueError:
-            raise click.UsageError(f"--speed: {self.speed!r} is not a factor; write for example 1x, 10x or max") from None
+        return None if self.speed == "max" else speed_of(self.speed, SPEEDS)
 
     @property
     def seconds(self) -> float | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from phalanx.cli import policy_options
+from phalanx.cli.clock_speed import speed_of
 from phalanx.cli.policy_options import PATH
 from phalanx.cli.record_options import RecordOptions, Subject, config_typed, record_options, recorded
 
@@ -23,7 +24,8 @@ Examples:
   phalanx up examples/deadlock --state cluster.json
 """
 
-NODES, GPUS = 4, 8
+NODES, GPUS, MOST_NODES = 4, 8, 100_000
+SPEEDS = "1x or 60x"
 CPU_PER_NODE, MEMORY_PER_NODE = "96", "1024Gi"
 
 
@@ -31,7 +33,7 @@ CPU_PER_NODE, MEMORY_PER_NODE = "96", "1024Gi"
 @click.argument("paths", type=PATH, nargs=-1, metavar="[PATH]...")
 @click.option(
     "--nodes",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, MOST_NODES),
     metavar="N",
     help=f"Number of nodes to create; {NODES} by default if the paths have none.",
 )
@@ -90,16 +92,12 @@ class UpOptions(RecordOptions):
     def refuse_clashes(self) -> None:
         """Refuse options that do not go together."""
         policy_options.refuse_two_policies(self.config, self.profile)
-        if self.factor <= 0:
-            raise click.UsageError("--speed: time does not stand still; write for example 1x or 60x")
+        speed_of(self.speed, SPEEDS)
 
     @property
     def factor(self) -> float:
         """How many seconds of the cluster pass in one."""
-        try:
-            return float(self.speed.removesuffix("x"))
-        except ValueError:
-            raise click.UsageError(f"--speed: {self.speed!r} is not a factor; write for example 1x or 60x") from None
+        return speed_of(self.speed, SPEEDS)
 
 
 async def _run(asked: UpOptions) -> None:
