@@ -12,7 +12,7 @@ from phalanx.ui.seen import SeenCluster
 from tests.browser.conftest import Look
 from tests.support import ui_clusters
 from tests.support.browser import Browser, Tab
-from tests.support.ui_pages import open_page, setup_of, still
+from tests.support.ui_pages import open_page, setup_of, slow, still
 
 VIEWS = {
     "overview": ".figures", "queues": "table.queues", "queues?queue=research": "#content section:last-child table",
@@ -161,6 +161,17 @@ def test_where_a_token_is_needed_it_is_asked_for_and_stays_in_the_tab(look: Look
 
 
 # --- what goes on --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("view", ["overview", "queues", "gangs", "gang/research/mixtral", "nodes", "sessions"])
+def test_before_the_first_look_a_view_says_that_one_is_taken(look: Look, view: str) -> None:
+    source = slow(ui_clusters.lively())
+    with open_page(lambda: setup_of(source)) as address:
+        tab = look(address, view)
+        tab.wait_text("#content", "The cluster is looked at")
+        source.go_on.set()
+        tab.wait(f"document.querySelector({VIEWS[view]!r}) && !document.querySelector('.busy')")
+    tab.forget_refusals()
 
 
 def test_a_lost_connection_is_said_and_the_page_stays(look: Look) -> None:

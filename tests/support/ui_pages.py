@@ -52,8 +52,30 @@ def fail(text: str) -> None:
 SETUP = ShowingSetup(connect, started, fail, QUICK)
 
 
+class SlowSource(StillSource):
+    """Objects that are not looked at before somebody lets that happen."""
+
+    def __init__(self, given: StillObjects, profile: Profile, connect: Callable[[Policy], Profile]) -> None:
+        super().__init__(given, profile, connect)
+        self.go_on = threading.Event()
+
+    async def look(self, version: str) -> SeenCluster:
+        """Wait, and look."""
+        await asyncio.to_thread(self.go_on.wait, 60)
+        return await super().look(version)
+
+
 def still(documents: Iterable[Document], *, profile: str = "phalanx", now: float = NOW) -> StillSource:
     """Return objects as a source of a page; those that cannot be read are told among its problems."""
+    return StillSource(_objects(documents, now), connect(policy_of_profile(profile)), connect)
+
+
+def slow(documents: Iterable[Document]) -> SlowSource:
+    """Return objects as a source of a page that takes its time."""
+    return SlowSource(_objects(documents, NOW), connect(policy_of_profile("phalanx")), connect)
+
+
+def _objects(documents: Iterable[Document], now: float) -> StillObjects:
     cluster, found, refused, problems = ObjectCluster(), list(documents), dict[str, str](), list[str]()
     for document in found:
         try:
@@ -62,8 +84,7 @@ def still(documents: Iterable[Document], *, profile: str = "phalanx", now: float
             problems.append(str(problem))
             if document["kind"] == "PodGroup":
                 refused[object_key(document)] = str(problem)
-    given = StillObjects("test", found, cluster, now, refused, problems)
-    return StillSource(given, connect(policy_of_profile(profile)), connect)
+    return StillObjects("test", found, cluster, now, refused, problems)
 
 
 def seen(

@@ -61,6 +61,11 @@ export function section(title, ...children) {
   return el("section", {}, heading, ...children);
 }
 
+// Stands where the first answer will be: a look at a large cluster takes a session, and an empty page looks broken.
+export function lookedAt() {
+  return el("p", { class: "busy" }, "The cluster is looked at…");
+}
+
 export function empty(text) {
   return el("p", { class: "empty" }, text);
 }

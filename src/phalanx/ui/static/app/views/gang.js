@@ -1,7 +1,7 @@
 // One gang: why it waits and what would start it, when it starts, its pods, its life, where it is, and events.
 
 import { bar } from "../bars.js";
-import { el, empty, figures, link, replace, section, table } from "../dom.js";
+import { el, empty, figures, link, lookedAt, replace, section, table } from "../dom.js";
 import { explanation, remedies } from "../explanation.js";
 import { amount, moment, momentOf, relative, withUnit } from "../format.js";
 import { life } from "../life.js";
@@ -24,6 +24,7 @@ class GangView {
     this.key = context.name;
     this.parts = Object.fromEntries(["head", "why", "remedies", "eta", "life", "members", "places", "events"].map((name) => [name, el("div")]));
     this.parts.why.setAttribute("aria-live", "polite");
+    this.parts.head.append(lookedAt());
     context.place.append(...Object.values(this.parts));
     this.members = new VirtualTable("Pods", podColumns(), { keyOf: (row) => row.pod, height: 45 });
   }

@@ -1,6 +1,6 @@
 // All gangs in a table that filters as somebody types.
 
-import { el, link } from "../dom.js";
+import { el, link, lookedAt } from "../dom.js";
 import { moment, withUnit } from "../format.js";
 import { addressTo, note } from "../router.js";
 import { matcher, rowsOf, VirtualTable } from "../table.js";
@@ -21,7 +21,7 @@ class GangsView {
     this.status = context.params.get("status") ?? "";
     this.filter = el("input", { type: "search", id: "gang-filter", "data-filter": true, placeholder: "name, queue, reason", value: context.params.get("filter") ?? "", oninput: () => this.refilter() });
     this.count = el("output", { for: "gang-filter" });
-    this.chips = el("div", { class: "chips", role: "group", "aria-label": "Status" });
+    this.chips = el("div", { class: "chips", role: "group", "aria-label": "Status" }, lookedAt());
     this.list = new VirtualTable("Gangs", columns(() => this.unit), { keyOf: (row) => row.gang, open: (row) => { location.hash = addressTo("gang", row.gang); } });
     context.place.append(el("h1", {}, "Gangs"),
       el("p", { class: "controls" }, el("label", { for: "gang-filter" }, "Find "), this.filter, this.count), this.chips, this.list.place);

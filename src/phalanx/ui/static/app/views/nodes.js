@@ -1,6 +1,6 @@
 // Nodes as a map by domain, coloured by use or by queue; a search for room; one node with its gangs.
 
-import { el, empty, figures, link, replace, say, table, visible } from "../dom.js";
+import { el, empty, figures, link, lookedAt, replace, say, table, visible } from "../dom.js";
 import { amount, withUnit } from "../format.js";
 import { drawMap, layOut, neighbour, nodeAt, queueColour, STATES } from "../node_map.js";
 import { addressTo, note } from "../router.js";
@@ -27,7 +27,7 @@ class NodesView {
     this.resourceName = context.params.get("resource") ?? "";
     this.wanted = context.params.get("node") ?? "";
     this.chosen = -1;
-    this.controls = el("div");
+    this.controls = el("div", {}, lookedAt());
     this.canvas = el("canvas", { tabindex: "0", role: "img", "aria-label": "Map of nodes" });
     this.legend = el("ul", { class: "legend" });
     this.node = el("section", { class: "panel", "aria-live": "polite", "aria-label": "The chosen node" }, empty("Choose a node on the map: with a click, or with the arrow keys and Enter."));

@@ -1,7 +1,7 @@
 // The whole at a glance.
 
 import { bar } from "../bars.js";
-import { el, empty, figures, link, section, table, visible } from "../dom.js";
+import { el, empty, figures, link, lookedAt, section, table, visible } from "../dom.js";
 import { amount, moment, percent } from "../format.js";
 import { addressTo } from "../router.js";
 import { numberWords } from "../../charts/words.js";
@@ -10,6 +10,7 @@ const STARTED = ["Starts", "Grows", "Bound", "Runs"];
 
 export function overviewView(context) {
   const refresh = () => context.fill(context.place, () => context.get("overview"), page);
+  context.place.append(lookedAt());
   refresh();
   return { refresh, stop: () => context.stop() };
 }

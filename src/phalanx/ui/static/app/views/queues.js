@@ -1,7 +1,7 @@
 // The queues as a tree of bars, who lends to whom, and the line of gangs in each queue with the rule that makes it.
 
 import { bar } from "../bars.js";
-import { el, empty, link, replace, section, table } from "../dom.js";
+import { el, empty, link, lookedAt, replace, section, table } from "../dom.js";
 import { amount, moment, momentOf } from "../format.js";
 import { addressTo, note } from "../router.js";
 import { countWords, numberWords } from "../../charts/words.js";
@@ -11,7 +11,7 @@ const WORDS = { deserved: "deserved", fairShare: "fair share now", allocated: "a
 export function queuesView(context) {
   const view = { context, resource: context.params.get("resource") ?? "", queue: context.params.get("queue") ?? "" };
   view.controls = el("div");
-  view.tree = el("div");
+  view.tree = el("div", {}, lookedAt());
   view.line = el("div", { "aria-live": "polite" });
   context.place.append(el("h1", {}, "Queues"), view.controls, view.tree, view.line);
   const refresh = async () => {

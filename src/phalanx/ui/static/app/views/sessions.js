@@ -1,6 +1,6 @@
 // The last sessions, and one of them step by step: what was tried, voted, scored, committed and discarded.
 
-import { button, el, empty, figures, link, replace, section, table } from "../dom.js";
+import { button, el, empty, figures, link, lookedAt, replace, section, table } from "../dom.js";
 import { amount, moment } from "../format.js";
 import { addressTo, note } from "../router.js";
 import { matcher, rowsOf, VirtualTable } from "../table.js";
@@ -11,6 +11,7 @@ const LEVELS = [["3", "what happened"], ["4", "also orders, votes and trials"], 
 
 export function sessionsView(context) {
   const refresh = () => context.fill(context.place, () => context.get("sessions"), list);
+  context.place.append(lookedAt());
   refresh();
   return { refresh, stop: () => context.stop() };
 }
