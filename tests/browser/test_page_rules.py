@@ -13,6 +13,7 @@ from tests.browser.conftest import Look
 from tests.support import ui_clusters
 from tests.support.browser import Browser, Tab
 from tests.support.ui_pages import open_page, setup_of, slow, still
+from tests.support.ui_programs import page_of_program
 
 VIEWS = {
     "overview": ".figures", "queues": "table.queues", "queues?queue=research": "#content section:last-child table",
@@ -174,10 +175,24 @@ def test_before_the_first_look_a_view_says_that_one_is_taken(look: Look, view: s
     tab.forget_refusals()
 
 
+def test_files_are_not_called_live_and_their_time_stands_still(look: Look, lively: str) -> None:
+    tab = look(lively)
+    tab.wait_text("#state", "Files, as they were read")
+    tab.wait_text(".changes", "15 min ago")
+    assert tab.value("import('./app/clock.js').then(found => found.clock.now())") == ui_clusters.NOW
+
+
+def test_a_cluster_that_runs_is_called_live(look: Look) -> None:
+    with page_of_program("up", "--nodes", "1") as address:
+        tab = look(address)
+        tab.wait_text("#state", "Live")
+    tab.forget_refusals()
+
+
 def test_a_lost_connection_is_said_and_the_page_stays(look: Look) -> None:
     with open_page(lambda: setup_of(still(ui_clusters.lively()))) as address:
         tab = opened(look, address, "overview")
-        tab.wait_text("#state", "Live")
+        tab.wait_text("#state", "Files, as they were read")
     assert tab.wait_text("#state", "Connection lost")
     assert "Gangs that wait" in tab.text("#content")
     tab.forget_refusals()

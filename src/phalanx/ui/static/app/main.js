@@ -106,10 +106,15 @@ class App {
   }
 
   heard(look) {
-    if (look.now) clock.set(look.now, this.at !== "" || !this.about.hasCluster);
+    if (look.now) clock.set(look.now, this.stands);
     if (look.version === this.version) return;
     this.version = look.version;
     this.refreshSoon();
+  }
+
+  // Files, and moments of a recording, never change: their time does not go on either.
+  get stands() {
+    return this.at !== "" || !this.about.hasCluster || this.about.kind === "files";
   }
 
   // The view fetches what it shows: not more often than anybody can read, and not while it still waits for the last answer.
@@ -130,9 +135,10 @@ class App {
       return;
     }
     const place = document.getElementById("state");
-    const text = lost ? "Connection lost; trying again" : problem ? `Not up to date: ${problem}` : this.at ? "A moment of the past" : this.about.hasCluster ? "Live" : "";
+    const shown = this.at ? "A moment of the past" : this.about.kind === "files" ? "Files, as they were read" : this.about.hasCluster ? "Live" : "";
+    const text = lost ? "Connection lost; trying again" : problem ? `Not up to date: ${problem}` : shown;
     if (place.textContent !== text) place.textContent = visible(text);
-    place.dataset.state = lost ? "lost" : problem ? "stale" : "well";
+    place.dataset.state = lost ? "lost" : problem ? "stale" : this.stands ? "still" : "well";
   }
 }
 
