@@ -26,6 +26,7 @@ from phalanx.live.page_cluster import FollowedCluster
 from phalanx.live.page_names import names_in
 from phalanx.live.page_serving import PageAddress, page_served
 from phalanx.live.serving_certificate import ServingCertificate
+from phalanx.model.kinds import EVENT
 from phalanx.model.listing import listed
 from phalanx.session.policy import Policy
 from phalanx.sim.served_results import ResultFolder
@@ -92,6 +93,7 @@ class Shown:
     def _files(self) -> StillSource:
         asked = self._asked
         given = read_input(asked, asked.files, asked.policy)
+        given.intake.skipped.pop(EVENT.kind, None)  # sessions do not read them, but the page shows them
         title = listed([Path(path).name for path in asked.files])
         objects = StillObjects(title, given.documents, given.cluster, given.now, given.intake.refused_groups, notes_of(given))
         return StillSource(objects, connected(given.policy), connected, given.names)
