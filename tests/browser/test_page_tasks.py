@@ -15,6 +15,7 @@ from tests.support.ui_pages import open_page, seen, simulations_setup
 from tests.support.ui_programs import page_of_program
 
 HEADLINE = ".gang .headline"
+NIGHT = "03:12"
 
 
 def to_view(tab: Tab, title: str) -> None:
@@ -193,6 +194,16 @@ def test_somebody_follows_a_running_simulation(look: Look, tmp_path: Path) -> No
             writer.write(result(world, Run("phalanx", 1)))
             tab.wait(f"document.querySelector('.result .headline')?.innerText !== {early!r}")
             assert "is over" in tab.wait_text("#content table", "is over")
+
+
+def test_beside_a_night_of_the_past_results_are_as_old_as_their_files(look: Look, recording: Path, tmp_path: Path) -> None:
+    with simulating(tmp_path) as (world, writer):
+        writer.write(result(world, Run("phalanx", 1)))
+    with page_of_program("ui", "--log", str(recording), "--results", str(tmp_path)) as address:
+        tab = look(address, f"overview?at={NIGHT}")
+        tab.wait_text("#state", "A moment of the past")
+        to_view(tab, "Simulations")
+        assert " ago" in tab.wait_text("#content table", "is over")
 
 
 # --- yesterday -----------------------------------------------------------------------------------------------------------

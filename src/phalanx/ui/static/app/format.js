@@ -42,10 +42,16 @@ function coarse(seconds) {
   return durationWords(Math.floor(seconds / step) * step);
 }
 
+// Files are written by the clock of the machine, whatever time it is in the cluster that is shown beside them.
+function told(seconds, words) {
+  if (words === "written") return relative(seconds, Date.now() / 1000);
+  return words === "since" ? since(seconds) : relative(seconds);
+}
+
 // A moment that goes on being told relative to now; the absolute time is in its title, and shown where it has the focus.
 export function moment(seconds, words = "relative") {
   if (!seconds) return el("span", { class: "soft" }, "–");
-  const text = words === "since" ? since(seconds) : relative(seconds);
+  const text = told(seconds, words);
   return el("time", { datetime: new Date(seconds * 1000).toISOString(), title: absolute(seconds), "data-seconds": String(seconds), "data-words": words, tabindex: "0" }, text);
 }
 
@@ -57,6 +63,6 @@ export function momentOf(text) {
 export function updateMoments(place = document) {
   for (const time of place.querySelectorAll("time[data-seconds]")) {
     const seconds = Number(time.dataset.seconds);
-    time.textContent = time.dataset.words === "since" ? since(seconds) : relative(seconds);
+    time.textContent = told(seconds, time.dataset.words);
   }
 }

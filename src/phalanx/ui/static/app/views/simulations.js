@@ -49,7 +49,7 @@ class SimulationsView {
     if (!simulations.length) return [empty("No simulation has written a result here yet; 'phalanx simulate ... --results DIR' does.")];
     const rows = simulations.map((row) => [
       el("label", {}, el("input", { type: "checkbox", checked: this.chosen.has(row.name), "data-key": `show ${row.name}`, onchange: (event) => this.toggle(row.name, event.target.checked) }), ` ${row.title}`),
-      row.problem ? row.problem : row.over ? "is over" : "runs", moment(row.changed),
+      row.problem ? row.problem : row.over ? "is over" : "runs", moment(row.changed, "written"),
     ]);
     return [table("Simulations", ["Shown", "State", "Last written"], rows), this.compared(comparison)];
   }
