@@ -43,6 +43,29 @@ def test_nothing_scrolls_sideways_on_a_phone(look: Look, lively: str, view: str)
     assert tab.value("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), tab.value(wide)
 
 
+LONG_GANG = f"gang/{ui_clusters.LONG_SPACE}/{ui_clusters.LONG_GANG}"
+
+
+@pytest.fixture(scope="module")
+def wordy() -> Iterator[str]:
+    with open_page(lambda: setup_of(still(ui_clusters.long_names()))) as address:
+        yield address
+
+
+@pytest.mark.parametrize("view", ["overview", f"queues?queue={ui_clusters.LONG_QUEUE}", "gangs", LONG_GANG, "nodes", "sessions"])
+def test_names_of_any_length_stay_on_a_phone(look: Look, wordy: str, view: str) -> None:
+    tab = look(wordy, view, width=390, height=844)
+    tab.wait("document.querySelector('h1') && !document.querySelector('.busy')")
+    assert tab.value("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
+def test_the_name_of_a_queue_is_no_column_of_single_words(look: Look, wordy: str) -> None:
+    tab = look(wordy, "queues")
+    tab.wait(f"document.querySelector({VIEWS['queues']!r})")
+    heights = "[...document.querySelectorAll('table.queues .plain-link')].map(each => each.offsetHeight)"
+    assert max(tab.value(heights)) < 300, "nine lines or so, where each word had its own"
+
+
 def test_every_link_and_button_is_reached_by_keyboard_and_shows_it(look: Look, lively: str) -> None:
     tab = opened(look, lively, "overview")
     wanted = tab.value(

@@ -123,3 +123,14 @@ def vast(count: int = 10_000, gangs: int = 5_000, size: int = 8) -> list[Documen
             used += size
             found += running(name, places, queue=queue, gpus=2, cpu=4, ago=60 + number)
     return found
+
+
+LONG_QUEUE, LONG_SPACE, LONG_GANG = "-".join(["queue"] * 42), "n" * 63, "x" * 250
+"""Names as long as Kubernetes allows, of one word and of many."""
+
+
+def long_names() -> list[Document]:
+    """Return a gang that waits and whose name, namespace, queue and nodes are as long as they may be."""
+    names = [f"{number}{'.node' * 49}" for number in range(3)]
+    made = [build.node(name, gpus=GPUS, labels={RACK: "r" * 63}) for name in names]
+    return [build.queue(LONG_QUEUE), *made, *place(waiting(LONG_GANG, 5, queue=LONG_QUEUE, gpus=GPUS), LONG_SPACE)]
