@@ -271,9 +271,25 @@ def test_what_is_not_there_is_said() -> None:
     assert asked("/ui/api/gang?gang=default/nobody").status == 404
     assert asked("/ui/api/gang").data == {"error": "gang: missing; write ?gang=..."}
     assert asked("/ui/api/overview?at=03:12").data == {"error": "at: there is no recording here"}
-    assert asked("/ui/api/rooms?nodes=x&amount=1").data == {"error": "nodes: 'x' is not a whole number"}
-    assert asked("/ui/api/rooms?nodes=1&amount=many").status == 400
     assert asked("/ui/api/simulations").status == 404
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ("nodes=x&amount=1", "nodes: 'x' is not a whole number of at most 9 digits"),
+        ("nodes=99999999999&amount=1", "nodes: '99999999999' is not a whole number of at most 9 digits"),
+        ("nodes=0&amount=1", "nodes: write for how many there should be room, 1 or more"),
+        ("nodes=1&amount=many", "amount: quantity 'many': not a number with a suffix; write for example '2', '500m', '4Gi' or '1e3'"),
+        ("nodes=1", "amount: quantity '': not a number with a suffix; write for example '2', '500m', '4Gi' or '1e3'"),
+        ("nodes=1&amount=1e99", "amount: quantity '1e99': larger than any machine; the limit is 288230376151711744"),
+        ("nodes=1&amount=-8", "amount: '-8' is nothing; write how much of it should be free on each node"),
+        ("nodes=1&amount=0", "amount: '0' is nothing; write how much of it should be free on each node"),
+    ],
+)
+def test_room_that_makes_no_sense_is_refused(query: str, sentence: str) -> None:
+    answer = asked(f"/ui/api/rooms?{query}")
+    assert (answer.status, answer.data) == (400, {"error": sentence})
 
 
 def test_events_say_that_a_cluster_was_looked_at() -> None:

@@ -9,8 +9,7 @@ from aiohttp import web
 
 from phalanx.errors import ConfigError, Forbidden, Missing, SnapshotError
 from phalanx.model.kinds import split_key
-from phalanx.model.quantity import parse_quantity
-from phalanx.model.resources import GPU
+from phalanx.model.resources import GPU, amount_of
 from phalanx.model.task import GangKey
 from phalanx.ui.object_events import event_row
 from phalanx.ui.questions.asked import SEARCH_SECONDS, Explain, Pending, WhatIf
@@ -53,13 +52,23 @@ async def _node(reader: Reader) -> web.StreamResponse:
 
 
 async def _rooms(reader: Reader) -> web.StreamResponse:
-    quantity, query = reader.asked("amount"), reader.request.query
+    query = reader.request.query
+    asked = RoomAsked(
+        reader.number("nodes", 1), query.get("amount", "").strip(), query.get("resource", GPU), query.get("level", WHOLE_CLUSTER)
+    )
+    if asked.nodes < 1:
+        raise ConfigError("nodes: write for how many there should be room, 1 or more")
+    _refuse_amount(asked)
+    return await _shown(lambda seen, scope: rooms(seen, scope, asked), f"room for {asked}", reader)
+
+
+def _refuse_amount(asked: RoomAsked) -> None:
     try:
-        parse_quantity(quantity)
+        amount = amount_of(asked.resource, asked.quantity)
     except SnapshotError as problem:
         raise ConfigError(f"amount: {problem}") from problem
-    asked = RoomAsked(reader.number("nodes", 1), quantity, query.get("resource", GPU), query.get("level", WHOLE_CLUSTER))
-    return await _shown(lambda seen, scope: rooms(seen, scope, asked), f"room for {asked}", reader)
+    if amount <= 0:
+        raise ConfigError(f"amount: {asked.quantity!r} is nothing; write how much of it should be free on each node")
 
 
 async def _events_about(reader: Reader) -> web.StreamResponse:

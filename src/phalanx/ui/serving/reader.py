@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # a scheduler that serves the page loads these when somebody 
     from phalanx.ui.simulations import Simulations
 
 MOST_BYTES = 64 * 1024
+MOST_DIGITS = 9
 Json = dict[str, Any]  # Any: as JSON has it
 Answer = Callable[["Reader"], Awaitable[web.StreamResponse]]
 
@@ -78,8 +79,8 @@ class Reader:
     def number(self, name: str, default: int) -> int:
         """Return a parameter that is a whole number."""
         text = self.request.query.get(name, str(default))
-        if not text.isdecimal() or len(text) > 9:
-            raise ConfigError(f"{name}: {text!r} is not a whole number")
+        if not text.isdecimal() or len(text) > MOST_DIGITS:
+            raise ConfigError(f"{name}: {text!r} is not a whole number of at most {MOST_DIGITS} digits")
         return int(text)
 
     async def body(self) -> Json:
