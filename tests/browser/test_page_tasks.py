@@ -105,6 +105,7 @@ def test_somebody_sees_which_queue_lends_to_whom(look: Look, keep: Keep, lively:
     assert "batch has" in lending
     bars = tab.value("[...document.querySelectorAll('table.queues svg.bar')].map(bar => bar.getAttribute('aria-label'))")
     assert any("borrowed" in label for label in bars)
+    assert "most of them call it deserved" in tab.text("#content"), "reasons say 114.667 where the column says 48"
     keep(tab, "queues")
 
 
@@ -168,6 +169,14 @@ def test_a_node_of_the_map_is_opened_by_keyboard_with_its_gangs(look: Look, live
     for key in ("ArrowRight", "ArrowRight", "Enter"):
         tab.press(key)
     assert "research/bert" in tab.wait_text("[aria-label='The chosen node']", "research/bert")
+
+
+def test_the_colour_of_a_queue_stands_for_nothing_else(look: Look, lively: str) -> None:
+    tab = look(lively, "nodes?by=queue")
+    tab.wait("document.querySelector('canvas')?.dataset.drawn")
+    colours = "[...document.querySelectorAll('.legend .key')].map(each => getComputedStyle(each).backgroundColor)"
+    _, _, full, *marks_and_queues = tab.wait(f"(found => found.length > 5 && found)({colours})")
+    assert full not in marks_and_queues
 
 
 # --- simulations ---------------------------------------------------------------------------------------------------------

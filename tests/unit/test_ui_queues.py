@@ -90,7 +90,15 @@ def test_who_may_not_list_queues_sees_none() -> None:
 
 
 def test_amounts_are_written_as_people_read_them() -> None:
-    amounts = [(GPU, 1.0), (GPU, 0.25), (GPU, 114.6666), (CPU, 1_200_000.0), ("memory", float(32 << 30)), ("example.com/fpga", 1.0)]
+    amounts = [
+        (GPU, 1.0),
+        (GPU, 0.25),
+        (GPU, 114.6666),
+        (CPU, 1_200_000.0),
+        (GPU, 4631.579),
+        ("memory", float(32 << 30)),
+        ("example.com/fpga", 1.0),
+    ]
     assert [with_unit(resource, amount) for resource, amount in amounts] == [
-        "1 GPU", "0.25 GPUs", "114.667 GPUs", "1,200,000 CPUs", "32Gi memory", "1 example.com/fpga",
+        "1 GPU", "0.25 GPUs", "114.667 GPUs", "1,200,000 CPUs", "4,632 GPUs", "32Gi memory", "1 example.com/fpga",
     ]  # fmt: skip

@@ -5,6 +5,8 @@ import numpy as np
 from phalanx.model.resources import CPU, GPU, MEMORY, readable, scale_of
 from phalanx.state.snapshot import Snapshot
 
+LARGE = 1000
+"""From here on nobody counts parts of one."""
 UNITS = {GPU: "GPUs", CPU: "CPUs"}
 
 
@@ -15,7 +17,9 @@ def unit_of(resource: str) -> str:
 
 def amount_text(resource: str, amount: float) -> str:
     """Write an amount in units: ``4``, ``1,200,000``, ``32Gi``, ``0.5``."""
-    return readable(resource, amount) if resource == MEMORY else f"{amount:,.3f}".rstrip("0").rstrip(".")
+    if resource == MEMORY:
+        return readable(resource, amount)
+    return f"{amount:,.0f}" if abs(amount) >= LARGE else f"{amount:,.3f}".rstrip("0").rstrip(".")
 
 
 def with_unit(resource: str, amount: float) -> str:

@@ -159,6 +159,7 @@ class NodesView {
       return el("li", {}, sample, name);
     });
     const more = found.queues.length - MOST_LEGEND;
+    this.legend.classList.toggle("by-queue", this.by === "queue");
     replace(this.legend, key("node-free", `free: ${countWords(sum.free, "node")}`), key("node-partly", `partly used: ${countWords(sum.partly, "node")} with ${withUnit(sum.scattered, resource.name, resource.unit)} free, scattered`), key("node-full", `full: ${countWords(sum.full, "node")}`),
       sum.cordoned ? key("node-cordoned", `cordoned: ${numberWords(sum.cordoned)}`) : null, sum.unready ? key("node-unready", `not ready: ${numberWords(sum.unready)}`) : null, queues, this.by === "queue" && more > 0 ? el("li", {}, `and ${more} more queues in the same colours`) : null);
   }

@@ -8,6 +8,8 @@ import { countWords, numberWords } from "../../charts/words.js";
 
 const WORDS = { deserved: "deserved", fairShare: "fair share now", allocated: "allocated", borrowed: "borrowed", reclaimable: "reclaimable", limit: "limit" };
 
+const DESERVES = "A queue deserves what its object says, or else its part by weight, whatever is asked for. Its fair share is what sessions give it now: more where other queues ask for less. The reasons why gangs wait go by this share, and most of them call it deserved.";
+
 export function queuesView(context) {
   const view = { context, resource: context.params.get("resource") ?? "", queue: context.params.get("queue") ?? "" };
   view.controls = el("div");
@@ -28,7 +30,7 @@ function page(view, found) {
   if (!found.resources.includes(view.resource)) view.resource = found.resources.includes(found.resource) ? found.resource : found.resources[0] ?? "";
   view.found = found;
   showChooser(view);
-  return [legend(), tree(view), el("p", { class: "note" }, `Amounts are of ${view.resource}; waiting counts gangs.`), lending(found)];
+  return [legend(), tree(view), el("p", { class: "note" }, `Amounts are of ${view.resource}; waiting counts gangs. ${DESERVES}`), lending(found)];
 }
 
 // Made anew only when other resources are offered: a list that is open stays open.
