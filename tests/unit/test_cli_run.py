@@ -198,7 +198,7 @@ def test_an_api_server_that_is_not_there_is_told_of_and_waited_for(kubeconfig: P
     with running(log, "--kubeconfig", str(kubeconfig), "--no-leader-elect") as process:
         until(lambda: log.read_text().count("discovery: no cluster at http://127.0.0.1:1: ") >= 2)
         assert process.poll() is None
-        assert "; tried again in 1 s" in log.read_text()
+        assert "; tried again every 1 s" in log.read_text()
         assert ended(process) == 0
     assert "Traceback" not in log.read_text()
 

@@ -102,6 +102,25 @@ def test_what_all_watches_run_into_is_said_once_and_that_it_is_over(monkeypatch:
     run(monkeypatch, question)
 
 
+def test_an_outage_is_said_less_and_less_often_while_the_server_is_tried_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "AFTER_FAULT_SECONDS", 0.001)
+    tries = 0
+
+    async def question(cluster: Cluster) -> None:
+        async def refused(client: Client, among: object) -> Discovery:
+            nonlocal tries
+            tries += 1
+            raise Unreachable("no cluster at all")
+
+        monkeypatch.setattr(module, "discover", refused)
+        async with going_on(cluster.watching.run()):
+            await until(lambda: tries >= 80)
+        assert cluster.complaints[0] == "discovery: no cluster at all; tried again every 0.001 s"
+        assert 2 <= len(cluster.complaints) <= 20
+
+    run(monkeypatch, question)
+
+
 def test_a_kind_of_owners_that_nobody_lets_us_read_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
     async def question(cluster: Cluster) -> None:
         cluster.forbidden.append(JOBS)

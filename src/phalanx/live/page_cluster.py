@@ -83,7 +83,7 @@ class FollowedCluster:
             kind.resource for kind, reflector in followed if not reflector.is_following and not self.mirror.is_hidden(kind)
         )
         return (
-            f"the API server does not answer; {', '.join(lost[:3])} and others are as of before"
+            f"the API server does not answer; what is shown of {', '.join(lost[:3])} and others may be old"
             if len(lost) > len(followed) / 2
             else ""
         )

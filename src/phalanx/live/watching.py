@@ -76,6 +76,8 @@ class Watching:
         self.longest_pause = LONGEST_PAUSE_SECONDS
         """Between two discoveries, when nothing has changed for a while."""
         self._bell, self._pause = asyncio.Event(), LONGEST_PAUSE_SECONDS
+        self._unsaid_seconds = self._unsaid_until = 0.0
+        """For how long, and until when, nothing is said of discoveries that go wrong."""
         self._silent: dict[str, str] = {}
         """Groups that do not say what they serve, and why."""
         self._missed: dict[Kind, float] = {}
@@ -102,10 +104,20 @@ class Watching:
                 try:
                     self._adjust(await discover(self._client, self._by_resource.values()), tasks)
                 except ClusterError as problem:
-                    self._report(f"discovery: {problem}; tried again in {AFTER_FAULT_SECONDS:g} s")
+                    self._complain_of_discovery(problem)
                     await asyncio.sleep(AFTER_FAULT_SECONDS)
                     continue
+                self._unsaid_seconds = 0.0
                 await self._rest()
+
+    def _complain_of_discovery(self, problem: ClusterError) -> None:
+        """Say what is wrong, later and later as long as it lasts: in an outage of an hour nobody reads a line each second."""
+        now = asyncio.get_running_loop().time()
+        if self._unsaid_seconds and now < self._unsaid_until:
+            return
+        self._report(f"discovery: {problem}; tried again every {AFTER_FAULT_SECONDS:g} s")
+        self._unsaid_seconds = min(max(2 * self._unsaid_seconds, AFTER_FAULT_SECONDS), LONGEST_PAUSE_SECONDS)
+        self._unsaid_until = now + self._unsaid_seconds
 
     async def _rest(self) -> None:
         """Wait until the next discovery."""
