@@ -220,6 +220,7 @@ def test_a_moment_of_a_recording_can_be_asked_about(log: Path) -> None:
         (("simulate", "x", "--record", "y", "--compare", "kai,phalanx"), "--record and --compare exclude each other"),
         (("simulate", "x", "--record", "y", "--profile", "default-scheduler"), "only sessions of gangs are recorded"),
         (("simulate", "x", "--record", "y", "--record-size", "10"), "write for example 512Mi or 1Gi"),
+        (("simulate", "x", "--record", "y", "--record-size", "lots"), "--record-size: 'lots' is not a size of 1Mi or more"),
         (("simulate", "x", "--record", "y", "--record-age", "long"), "write for example 90s, 2h30m or 7d"),
     ],
 )

@@ -32,12 +32,13 @@ class Size(click.ParamType[int]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:  # Any: as click declares it
         """Return the bytes of what was typed."""
+        from phalanx.errors import SnapshotError
         from phalanx.model.quantity import parse_quantity
 
         option = param.opts[-1] if param is not None else self.name
         try:
             found = int(parse_quantity(str(value)))
-        except ValueError:
+        except SnapshotError:
             found = -1
         if found < SMALLEST_BYTES:
             raise click.UsageError(f"{option}: {value!r} is not a size of 1Mi or more; write for example 512Mi or 1Gi", ctx)
