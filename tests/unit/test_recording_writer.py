@@ -9,6 +9,7 @@ from random import Random
 
 import pytest
 
+from phalanx.cli.record_options import RecordOptions, bounds_of
 from phalanx.errors import RecordingError
 from phalanx.recording import log_writer
 from phalanx.recording.entries import Carried, Checkpoint, Config, Dropped, Header, Moment, Put
@@ -73,6 +74,21 @@ def test_the_oldest_segments_go_when_there_is_too_much(tmp_path: Path) -> None:
     assert kept[-1].name == "000012.phx"
     assert 1 <= len(kept) < 12
     assert sum(path.stat().st_size for path in kept[:-1]) <= 3_000
+
+
+def test_nothing_that_is_older_than_was_asked_for_is_kept_until_the_next_segment(tmp_path: Path) -> None:
+    for number, ended in ((1, 85.0), (2, 75.0)):
+        SegmentWriter(tmp_path, number).close()
+        os.utime(tmp_path / f"{number:06}.phx", times=(time.time() - ended,) * 2)
+    writer = LogWriter(tmp_path, Bounds(age_seconds=100.0, segment_seconds=10.0), report=pytest.fail)
+    writer.add_checkpoint(checkpoint(3))
+    writer.close()
+    assert [path.name for path in segment_paths(tmp_path)] == ["000002.phx", "000003.phx"]
+
+
+@pytest.mark.parametrize(("age", "segment"), [(7 * 86_400.0, 3600.0), (1600.0, 100.0), (60.0, 10.0)])
+def test_a_recording_of_any_age_has_many_segments(age: float, segment: float) -> None:
+    assert bounds_of(RecordOptions(record_age=age)).segment_seconds == segment
 
 
 def test_the_numbers_go_on_after_a_restart(tmp_path: Path) -> None:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])  # Any: a command, whatever it takes
 SMALLEST_BYTES = 1 << 20
 SEGMENTS = 16
-"""A recording of the largest size has about so many segments; the oldest one is removed for each new one."""
+"""A recording of the largest size or age has about so many segments, or more; the oldest one is removed for each new one."""
+SHORTEST_SEGMENT_SECONDS = 10.0
+"""Each segment begins with a checkpoint."""
 
 
 class Size(click.ParamType[int]):
@@ -116,7 +118,10 @@ def bounds_of(asked: RecordOptions) -> "Bounds":
     """Return how much is kept."""
     from phalanx.recording.log_writer import Bounds
 
-    return Bounds(asked.record_size, asked.record_age, segment_bytes=max(asked.record_size // SEGMENTS, SMALLEST_BYTES // 4))
+    return Bounds(
+        asked.record_size, asked.record_age, segment_bytes=max(asked.record_size // SEGMENTS, SMALLEST_BYTES // 4),
+        segment_seconds=min(max(asked.record_age / SEGMENTS, SHORTEST_SEGMENT_SECONDS), Bounds().segment_seconds),
+    )  # fmt: skip
 
 
 def config_typed(config: str | None, profile: str | None, gates: tuple[str, ...]) -> "Config":

@@ -41,6 +41,11 @@ class Bounds:
     queued: int = 200_000
     """So many entries may wait for the writer."""
 
+    @property
+    def oldest_end_seconds(self) -> float:
+        """So long ago a segment may have ended: it began one segment before, and it goes when the next one has ended."""
+        return max(self.age_seconds - 2 * self.segment_seconds, 0.0)
+
 
 Making = Callable[[], Iterable[AnyEntry]]
 """Makes entries of what was heard, in the thread of the writer."""
@@ -227,7 +232,7 @@ class LogWriter:
         sizes = {path: path.stat() for path in paths}
         total = sum(found.st_size for found in sizes.values()) + self._bounds.segment_bytes
         for path in paths:
-            is_old = now - sizes[path].st_mtime > self._bounds.age_seconds
+            is_old = now - sizes[path].st_mtime > self._bounds.oldest_end_seconds
             if not is_old and total <= self._bounds.total_bytes:
                 break
             path.unlink(missing_ok=True)
