@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phalanx.controllers.objects import PROBLEM
-from phalanx.controllers.provisioning.controller import FAILURES, RETRY_AT, UNNEEDED_SINCE, ProvisioningController
+from phalanx.controllers.provisioning.controller import FAILURES, NOT_ASKED, RETRY_AT, UNNEEDED_SINCE, ProvisioningController
 from phalanx.controllers.provisioning.queue_class import BEST_EFFORT, CLASS, PARAMETERS
 from phalanx.controllers.provisioning.request import CONSUMED_CLASS, CONSUMES
 from phalanx.dialects.group_references import KOORDINATOR_GANG
@@ -226,11 +226,39 @@ def test_a_gang_for_which_somebody_else_asks_is_left_alone() -> None:
     assert consumed(found) == {None, "kueue-made-it"}
 
 
-def test_more_different_pods_than_a_request_can_hold_ask_for_nothing() -> None:
-    group, *pods = gang(tasks=33)
+def of_many_kinds(tasks: int, **more: Any) -> list[Document]:
+    group, *pods = gang(tasks=tasks, **more)
     for number, pod in enumerate(pods):
         pod["spec"]["nodeSelector"] = {"host": str(number)}
-    assert untouched(stage(asking(), group, *pods))
+    return [group, *pods]
+
+
+def test_more_different_pods_than_a_request_can_hold_ask_for_nothing_and_are_told_once() -> None:
+    found = stage(asking(), *of_many_kinds(33))
+    found.run(100)
+    assert (found.names(PROVISIONING_REQUEST), found.names(POD_TEMPLATE), consumed(found)) == ([], [], {None})
+    (event,) = found.told
+    assert (event.reason, event.about["kind"], event.is_warning) == ("ProvisioningNotRequested", "PodGroup", True)
+    assert "more than 32 kinds" in event.message
+    assert found.find(GROUP, "train")["metadata"]["annotations"][NOT_ASKED] == event.message
+    assert found.unsettled() == []
+
+
+def test_a_gang_that_asks_for_nothing_forgets_why_when_it_starts() -> None:
+    found = stage(asking(), *of_many_kinds(33))
+    bind(found, *found.names(POD))
+    found.set_status(GROUP, "train", {"phase": "Running"})
+    found.run(20)
+    assert NOT_ASKED not in found.find(GROUP, "train")["metadata"]["annotations"]
+    assert found.unsettled() == []
+
+
+def test_a_gang_of_fewer_kinds_than_before_asks_after_all() -> None:
+    found = stage(asking(), *of_many_kinds(33, min_member=32))
+    found.store.delete(POD, "default", "train-32")
+    found.run(20)
+    assert len(found.names(PROVISIONING_REQUEST)) == 1
+    assert NOT_ASKED not in found.find(GROUP, "train")["metadata"]["annotations"]
 
 
 def test_groups_that_start_together_are_left_to_the_autoscaler_pod_by_pod() -> None:

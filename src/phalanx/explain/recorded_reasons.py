@@ -228,6 +228,11 @@ EVENTS = (
         "[autoscalers](../howto/autoscalers.md#ask-for-all-nodes-of-a-gang-at-once).",
     ),
     (
+        "ProvisioningNotRequested",
+        "any PodGroup, or a pod of a gang without a group object",
+        "The gang lacks nodes, and no ProvisioningRequest can ask for them; the message says why. Nodes come for each of its pods.",
+    ),
+    (
         "ProvisioningRequested",
         "any PodGroup, or a pod of a gang without a group object",
         "Nodes for the whole gang are asked for by a ProvisioningRequest.",

@@ -54,9 +54,15 @@ from phalanx.model.moment import moment_of, moment_text
 
 FAILURES, RETRY_AT = "phalanx.dev/provisioning-failures", "phalanx.dev/provisioning-retry-at"
 """Annotations of a group: how many requests have failed since it last started, and when the next one is made."""
+NOT_ASKED = "phalanx.dev/provisioning-problem"
+"""Annotation of a group, or of the oldest pod where there is none: why no request is made for it."""
 UNNEEDED_SINCE = "phalanx.dev/unneeded-since"
 """Annotation of a request: since when it asks for more than the gang lacks."""
-REQUESTED, FAILED = "ProvisioningRequested", "ProvisioningFailed"
+REQUESTED, FAILED, NOT_REQUESTED = "ProvisioningRequested", "ProvisioningFailed", "ProvisioningNotRequested"
+TOO_MANY = (
+    f"no ProvisioningRequest is made: its pods that lack nodes are of more than {MOST_POD_SETS} kinds, the most that a request can "
+    "have; nodes come for each of them as without one"
+)
 ARRIVAL_SECONDS = 2.0
 """After the last pod of a gang was created: more of them may be under way."""
 UNNEEDED_SECONDS = 30.0
@@ -98,15 +104,16 @@ class ProvisioningController:
             return self._places_of_queue(view, kind, document)
         if kind in _DIALECT_BY_KIND:
             place = GangPlace(*_spot(document), _DIALECT_BY_KIND[kind])
-            return [place] if requests_of(view, place) else []
+            return [place] if requests_of(view, place) or NOT_ASKED in annotations_of(document) else []
         return [] if (named := place_named(document)) is None else [named]
 
     def _places_of_pod(self, view: View, pod: Document) -> Iterator[GangPlace]:
         """Yield the gangs of a pod whose queue may say that they ask; most pods of most clusters have none."""
         if CONSUMES in annotations_of(pod):
             yield from (place for place in places_of(pod) if waits(pod) or _is_unfinished(view, place, pod))
-        elif self._asked and lacks_nodes(pod):
-            yield from (place for place in places_of(pod) if _may_ask(view, place))
+        elif self._asked:
+            is_lacking = lacks_nodes(pod)
+            yield from (place for place in places_of(pod) if (is_lacking and _may_ask(view, place)) or _is_told(view, place, pod))
 
     def _places_of_queue(self, view: View, kind: Kind, queue: Document) -> Iterator[Key]:
         place = QueuePlace("", key_of(queue).name, kind)
@@ -131,6 +138,11 @@ def _may_ask(view: View, place: GangPlace) -> bool:
     """Tell whether the queue of a gang says that it asks; where pods alone make a gang, that is seen when all of them are read."""
     gang = described_gang(view, place)
     return gang is None or class_of_gang(view, gang) is not None
+
+
+def _is_told(view: View, place: GangPlace, pod: Document) -> bool:
+    """Tell whether a gang has been told that it asks for no nodes; any change of it may change that."""
+    return NOT_ASKED in annotations_of(group_at(view, place) or pod)
 
 
 def _is_unfinished(view: View, place: GangPlace, pod: Document) -> bool:
@@ -170,12 +182,22 @@ class _Attempt:
 def _gang(view: View, place: GangPlace, gang: AskingGang | None) -> Result:
     chosen = None if gang is None else class_of_gang(view, gang.gang)
     if gang is None or chosen is None or gang.has_started or _is_of_others(gang):
-        return Result([*_cleared(view, place), *_unmarked(gang)])
+        return Result([*_cleared(view, place), *_unmarked(gang), *([] if gang is None else _told(gang, ""))])
     if not can_ask(view):
         return Result(_unmarked(gang), view.now + SERVED_SECONDS)
     if len(pod_sets(gang, gang.lacking)) > MOST_POD_SETS:
-        return Result([*_cleared(view, place), *_unmarked(gang)])
-    return _step(view, _attempt(view, gang, chosen))
+        return Result([*_cleared(view, place), *_unmarked(gang), *_told(gang, TOO_MANY)])
+    step = _step(view, _attempt(view, gang, chosen))
+    return Result([*_told(gang, ""), *step.writes], step.again)
+
+
+def _told(gang: AskingGang, text: str) -> list[Write]:
+    """Return what says once why a gang asks for no nodes; without a text, what takes that back."""
+    about = gang.about
+    if annotations_of(about).get(NOT_ASKED, "") == text:
+        return []
+    event = [RecordEvent(about, NOT_REQUESTED, text, is_warning=True, is_expected=True)] if text else []
+    return [_annotated(about, {NOT_ASKED: text or None}), *event]
 
 
 def _cleared(view: View, place: GangPlace) -> list[Write]:
