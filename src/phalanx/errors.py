@@ -100,6 +100,16 @@ class Invalid(ClusterError):
     """The object is wrong, or changes what may not change."""
 
     code, reason = 422, "Invalid"
+    faults: tuple[str, ...] = ()
+    """What is wrong, each with its field before the first colon: kubectl shows these and not the message."""
+
+    @classmethod
+    def because(cls, kind: str, name: str, *faults: str, group: str = "") -> "Invalid":
+        """Return the error of an object that has these faults."""
+        text = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
+        problem = cls(f'{kind}{group and f".{group}"} "{name}" is invalid: {text}', kind=kind, name=name)
+        problem.faults = faults
+        return problem
 
 
 class Unauthorized(ClusterError):

@@ -109,8 +109,7 @@ def _check(definition: Definition, document: Document, old: Document | None) -> 
     found = problems(definition.schema, shown, old)
     if found:
         kind, name = definition.kind, document["metadata"].get("name", "")
-        text = found[0] if len(found) == 1 else f"[{', '.join(found)}]"
-        raise Invalid(f'{kind.kind}.{kind.group} "{name}" is invalid: {text}', kind=kind.kind, name=name)
+        raise Invalid.because(kind.kind, name, *found, group=kind.group)
 
 
 # --- policies ------------------------------------------------------------------------------------------------------------
@@ -170,7 +169,10 @@ def _refuse(policy: AdmissionPolicy, request: AdmissionRequest, message: str) ->
     kind, name = request.kind, request.meta.get("name", "")
     text = f"'{policy.name}' with binding '{policy.name}' denied request: {message}"
     if policy.rules:
-        raise Invalid(f'{kind.resource} "{name}" is forbidden: ValidatingAdmissionPolicy {text}', kind=kind.plural, name=name)
-    problem = Invalid(f"policy {text}", kind=kind.plural, name=name)
-    problem.code = Forbidden.code
+        text = f"ValidatingAdmissionPolicy {text}"
+        problem = Invalid(f'{kind.resource} "{name}" is forbidden: {text}', kind=kind.plural, name=name)
+        problem.faults = (f": {text}",)
+    else:
+        problem = Invalid(f"policy {text}", kind=kind.plural, name=name)
+        problem.code = Forbidden.code
     raise problem

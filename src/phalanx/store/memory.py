@@ -324,7 +324,7 @@ class MemoryStore:
     def _add(self, kind: Kind, document: Document) -> Document:
         meta = document["metadata"]
         if not meta.get("name"):
-            raise Invalid(f"{kind.kind}: metadata.name: Required value: name or generateName is required")
+            raise Invalid.because(kind.kind, "", "metadata.name: Required value: name or generateName is required")
         namespace, name = place_of(kind, document)
         if kind.is_namespaced:
             document = {**document, "metadata": {**meta, "namespace": namespace}}
@@ -365,8 +365,8 @@ class MemoryStore:
     def _check_uid(self, kind: Kind, old: Document, new: Document) -> None:
         meta, named = old["metadata"], new.get("metadata", {}).get("uid")
         if named and named != meta["uid"]:
-            text = f'{kind.kind} "{meta["name"]}" is invalid: metadata.uid: Invalid value: "{named}": field is immutable'
-            raise Invalid(text, kind=kind.kind, name=meta["name"])
+            fault = f'metadata.uid: Invalid value: "{named}": field is immutable'
+            raise Invalid.because(kind.kind, meta["name"], fault)
 
     def _check_version(self, kind: Kind, old: Document, new: Document) -> None:
         named = new.get("metadata", {}).get("resourceVersion")

@@ -87,11 +87,11 @@ def refuse_change(old: Document, new: Document) -> None:
     before, after, name = old.get("spec") or {}, new.get("spec") or {}, old["metadata"]["name"]
     gates = before.get("schedulingGates") or []
     if any(gate not in gates for gate in after.get("schedulingGates") or ()):
-        raise Invalid(f'Pod "{name}" is invalid: spec.schedulingGates: Forbidden: only deletion is allowed', kind="Pod", name=name)
+        raise Invalid.because("Pod", name, "spec.schedulingGates: Forbidden: only deletion is allowed")
     free = {*MAY_CHANGE, *(MAY_CHANGE_WHILE_GATED if gates else ())}
     if _fixed(before, free) != _fixed(after, free):
         text = "pod updates may not change fields other than images, added tolerations, deadlines and removed gates"
-        raise Invalid(f'Pod "{name}" is invalid: spec: Forbidden: {text}; use bind to give it a node', kind="Pod", name=name)
+        raise Invalid.because("Pod", name, f"spec: Forbidden: {text}; use bind to give it a node")
 
 
 def _fixed(spec: Document, free: Iterable[str]) -> dict[str, Any]:

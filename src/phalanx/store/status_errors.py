@@ -16,6 +16,11 @@ BY_CODE = {error.code: error for error in reversed(KNOWN)} | {
     502: errors.Unreachable,
     504: errors.Unreachable,
 }
+REASONS = {
+    "Required value": "FieldValueRequired", "Invalid value": "FieldValueInvalid", "Unsupported value": "FieldValueNotSupported",
+    "Duplicate value": "FieldValueDuplicate", "Forbidden": "FieldValueForbidden",
+}  # fmt: skip
+"""Reasons of faults, by the words that these begin with after their field."""
 FIRST_OF_SERVER = 500
 """From this code on the server, or a proxy before it, has failed, and not the client."""
 
@@ -30,8 +35,16 @@ def status_of(problem: ClusterError) -> dict[str, Any]:
     details: dict[str, Any] = {key: value for key, value in (("name", problem.name), ("kind", problem.kind)) if value}
     if problem.cause is not None:
         details["causes"] = [{"reason": problem.cause[0], "message": problem.cause[1]}]
-    reason, extra = problem.reason, ({"details": details} if details else {})
-    return {**_status("Failure"), "message": str(problem), "reason": reason, **extra, "code": problem.code}
+    if isinstance(problem, errors.Invalid) and problem.faults:
+        details["causes"] = [_cause(fault) for fault in problem.faults]
+    # Clients read the details of what is missing without looking whether there are any.
+    extra = {"details": details} if details or isinstance(problem, errors.Missing) else {}
+    return {**_status("Failure"), "message": str(problem), "reason": problem.reason, **extra, "code": problem.code}
+
+
+def _cause(fault: str) -> dict[str, str]:
+    field, _, text = fault.partition(": ")
+    return {"reason": REASONS.get(text.partition(":")[0], REASONS["Invalid value"]), "message": text, "field": field}
 
 
 def _status(outcome: str) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def refuse_values(kind: Kind, document: Document) -> None:
         problem = next(found, "")
     if problem:
         name = document["metadata"].get("name", "")
-        raise Invalid(f'{kind.kind} "{name}" is invalid: {problem}', kind=kind.kind, name=name)
+        raise Invalid.because(kind.kind, name, problem)
 
 
 def _job_faults(spec: Document) -> Iterator[str]:
