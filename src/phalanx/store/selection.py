@@ -9,10 +9,13 @@ from typing import Any
 
 from phalanx.errors import ClusterError
 from phalanx.model.selectors import Requirement
+from phalanx.store.metadata_rules import key_fault, value_fault
 
 Document = Mapping[str, Any]
-_SET = re.compile(r"\s*(\S+)\s+(in|notin)\s+\(([^)]*)\)\s*$")
+_SET = re.compile(r"\s*(\S+)\s+(in|notin)\s*\(([^()]*)\)\s*$")
+_COMPARED = re.compile(r"\s*([^\s<>]+)\s*([<>])\s*([+-]?[0-9]{1,18})\s*$")
 _SIGNS = re.compile(r"[(),]")
+EXAMPLES = "write for example app=train, app!=train, 'app in (train, test)', app or '!app'"
 
 FIELDS = ("metadata.name", "metadata.namespace")
 FIELDS_BY_KIND = {
@@ -75,10 +78,20 @@ def _split(text: str) -> list[str]:
 
 
 def _requirement(text: str) -> Requirement:
+    found = _read(text)
+    if key_fault(found.key) or any(map(value_fault, found.values)):
+        raise ClusterError(f"unable to parse requirement {text!r}; {EXAMPLES}")
+    return found
+
+
+def _read(text: str) -> Requirement:
     if found := _SET.match(text):
         key, word, values = found.groups()
         listed = tuple(value.strip() for value in values.split(","))
         return Requirement(key, "In" if word == "in" else "NotIn", listed)
+    if found := _COMPARED.match(text):
+        key, sign, value = found.groups()
+        return Requirement(key, "Gt" if sign == ">" else "Lt", (value,))
     if text.startswith("!"):
         return Requirement(text[1:].strip(), "DoesNotExist")
     if not any(sign in text for sign in "=!"):
@@ -98,7 +111,7 @@ def _equation(text: str) -> tuple[str, bool, str]:
         key, found, value = text.partition(sign)
         if found:
             return key.strip(), is_equal, value.strip()
-    raise ClusterError(f"unable to parse requirement {text!r}; write for example app=train")
+    raise ClusterError(f"unable to parse requirement {text!r}; {EXAMPLES}")
 
 
 def _field(document: Document, path: str) -> str:

@@ -1,26 +1,22 @@
 """What the API server refuses in Kubernetes' own workloads when they are submitted: mistakes that manifests often have.
 
-Only manifests are judged: an object that a server shows has been accepted by one. Messages are those of the API server. Pods that
-are written by hand are judged by `reconciliation.py` and `value_rules.py` alone, and need no image to be tried.
+Only what somebody sends is judged: an object that a server shows has been accepted by one. Messages are those of the API server.
+Pods that are written by hand need no image to be tried.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-from phalanx.errors import Invalid
-from phalanx.model.kinds import Document, Kind
+from phalanx.errors import ConfigError, Invalid
+from phalanx.model.cron import Cron
+from phalanx.model.kinds import POD, Document, Kind
+from phalanx.store.container_rules import container_faults
+from phalanx.store.metadata_rules import metadata_faults
 from phalanx.store.value_rules import CONTAINERS, NOT_UNDERSTOOD, pod_faults
 
-_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-NAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
-NAME_RULE = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
-    "and must start and end with an alphanumeric character"
-)
 ALWAYS = "Always"
 TO_THE_END = ("OnFailure", "Never")
 """How the pods of a Job may be started again."""
@@ -29,23 +25,24 @@ Faults = Iterator[str]
 
 def refuse_workload(kind: Kind, document: Document) -> None:
     """Raise if the API server would not take a manifest."""
-    problem = ""
+    faults: list[str] = []
     with suppress(*NOT_UNDERSTOOD):  # whoever reads it says what is wrong
-        problem = next(_faults(kind, document), "")
-    if problem:
-        name = document["metadata"].get("name", "")
-        raise Invalid(f'{kind.kind} "{name}" is invalid: {problem}', kind=kind.kind, name=name)
+        faults.extend(_faults(kind, document))
+    if faults:
+        raise Invalid.because(kind.kind, str(document["metadata"].get("name") or ""), *faults)
 
 
 def _faults(kind: Kind, document: Document) -> Faults:
-    name, spec = str(document["metadata"].get("name") or ""), document.get("spec") or {}
-    if name and not NAME.fullmatch(name):
-        yield f'metadata.name: Invalid value: "{name}": {NAME_RULE}'
+    spec = document.get("spec") or {}
+    yield from metadata_faults(kind, document["metadata"])
+    if kind is POD:
+        yield from container_faults(spec, "spec")
     match (kind.group, kind.kind):
         case ("batch", "Job"):
             yield from _job_faults(spec, "spec")
         case ("batch", "CronJob"):
             yield from _job_faults((spec.get("jobTemplate") or {}).get("spec") or {}, "spec.jobTemplate.spec")
+            yield from _schedule_faults(spec)
         case ("apps", _):
             yield from _set_faults(spec)
 
@@ -59,6 +56,15 @@ def _job_faults(spec: Document, path: str) -> Faults:
     yield from _container_faults(template, f"{path}.template.spec")
     if template.get("restartPolicy") not in TO_THE_END:
         yield f'{path}.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never"'
+
+
+def _schedule_faults(spec: Document) -> Faults:
+    schedule = str(spec.get("schedule") or "")
+    try:
+        if schedule:
+            Cron(schedule)
+    except ConfigError as problem:
+        yield f'spec.schedule: Invalid value: "{schedule}": {problem}'
 
 
 def _set_faults(spec: Document) -> Faults:
@@ -88,4 +94,5 @@ def _container_faults(spec: Document, path: str) -> Faults:
         for place, container in enumerate(spec.get(group) or ()):
             if not container.get("image"):
                 yield f"{path}.{group}[{place}].image: Required value"
+    yield from container_faults(spec, path)
     yield from pod_faults(spec, path)

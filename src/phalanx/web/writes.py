@@ -10,8 +10,10 @@ from phalanx.model.kinds import POD, Document
 from phalanx.store import patches
 from phalanx.store.managed_fields import APPLY, UPDATE, Writer, applied, changed, created
 from phalanx.store.memory import MemoryStore
+from phalanx.store.metadata_rules import refuse_metadata
 from phalanx.store.status_errors import success
 from phalanx.store.unknown_fields import unknown_fields
+from phalanx.store.workload_rules import refuse_workload
 from phalanx.web.request import APPLIED, IGNORE, STRICT, ApiRequest
 from phalanx.web.scale import rescaled, scale_of
 
@@ -54,6 +56,7 @@ def _refuse_unknown_fields(asked: ApiRequest) -> None:
 
 def _create(store: MemoryStore, asked: ApiRequest) -> Answer:
     document = asked.document
+    refuse_workload(asked.target.kind, document)
     if asked.target.kind.kind in UNOWNED:
         return store.create(document), 201
     return store.create(created(asked.target.kind, document, _writer(store, asked, UPDATE))), 201
@@ -77,10 +80,23 @@ def _changed(store: MemoryStore, asked: ApiRequest, change: Callable[[Document],
     """Change an object, and note who owns what has changed."""
     target, writer = asked.target, _writer(store, asked, UPDATE)
     tracks = not asked.is_status and target.kind.kind not in UNOWNED
-    return store.change(
-        target.kind, target.namespace, target.name,
-        (lambda old: changed(target.kind, old, change(old), writer)) if tracks else change, is_status=asked.is_status,
-    )  # fmt: skip
+
+    def checked(old: Document) -> Document:
+        new = change(old)
+        _refuse_other_object(asked, new)
+        refuse_metadata(target.kind, new, old)
+        return changed(target.kind, old, new, writer) if tracks else new
+
+    return store.change(target.kind, target.namespace, target.name, checked, is_status=asked.is_status)
+
+
+def _refuse_other_object(asked: ApiRequest, new: Document) -> None:
+    """Refuse a change that would make another object of it."""
+    meta, target = new.get("metadata") or {}, asked.target
+    if meta.get("name", target.name) != target.name:
+        raise ClusterError(f"the name of the object ({meta['name']}) does not match the name on the URL ({target.name})")
+    if target.kind.is_namespaced and meta.get("namespace", target.namespace) != target.namespace:
+        raise ClusterError("the namespace of the provided object does not match the namespace sent on the request")
 
 
 def _apply(store: MemoryStore, asked: ApiRequest) -> Answer:
@@ -88,7 +104,9 @@ def _apply(store: MemoryStore, asked: ApiRequest) -> Answer:
     if not asked.query.get("fieldManager"):
         raise Invalid('PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch')
     target, document, writer = asked.target, asked.document, _writer(store, asked, APPLY)
+    refuse_metadata(target.kind, document)
     if store.find(target.kind, target.namespace, target.name) is None and not asked.is_status:
+        refuse_workload(target.kind, document)
         return store.create(created(target.kind, document, writer)), 201
     return store.change(
         target.kind, target.namespace, target.name,
