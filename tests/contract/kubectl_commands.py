@@ -1,5 +1,11 @@
-"""A hundred commands as people type them to kubectl, in the order of a working day, and where an embedded cluster differs."""
+"""Commands as people type them to kubectl, in the order of a working day, and where an embedded cluster differs."""
 
+POD = """
+apiVersion: v1
+kind: Pod
+metadata: {{name: alone, labels: {{app: alone}}}}
+spec: {{schedulerName: nobody, containers: [{{name: main, image: train:1, resources: {{requests: {{cpu: "{cpu}"}}}}}}]}}
+"""
 MANIFESTS = {
     "settings.yaml": """
 apiVersion: v1
@@ -50,6 +56,50 @@ spec:
     metadata: {labels: {app: web}}
     spec: {schedulerName: nobody, containers: [{name: main, image: web:1}]}
 """,
+    "pod.yaml": POD.format(cpu=1),
+    "pod-2.yaml": POD.format(cpu=2),
+    "pod-wrong.yaml": """
+apiVersion: v1
+kind: Pod
+metadata: {name: wrong}
+spec:
+  containers:
+  - {name: Main, image: a, resources: {requests: {cpu: "2"}, limits: {cpu: "1"}}}
+  - {name: b, image: a}
+  - {name: b, image: a}
+""",
+    "name-wrong.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Not_A_Name}\n",
+    "node.yaml": """
+apiVersion: v1
+kind: Node
+metadata: {name: NAMESPACE-n, labels: {pool: a}}
+status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}, capacity: {cpu: "4", memory: 8Gi, pods: "10"}}
+""",
+    "group.yaml": """
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: PodGroup
+metadata: {name: group}
+spec: {minMember: 2}
+""",
+    "vcjob.yaml": """
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: vc}
+spec:
+  schedulerName: nobody
+  minAvailable: 1
+  tasks: [{name: w, replicas: 1, template: {spec: {restartPolicy: Never, containers: [{name: main, image: train:1}]}}}]
+""",
+    "set.yaml": """
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: set-a, labels: {set: s}}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: set-b, labels: {set: s}}}
+""",
+    "set-less.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: set-a, labels: {set: s}}\n",
+    "kustomization.yaml": "resources: [set-less.yaml]\nnamePrefix: made-\n",
+    "note.yaml": "metadata: {annotations: {note: from a file}}\n",
 }
 """Files that the commands name."""
 
@@ -165,6 +215,110 @@ delete configmap --all
 get nothing
 get pods --request-timeout=soon
 delete priorityclass NAMESPACE-high
+apply -f pod.yaml
+get pod alone -o jsonpath={.spec.tolerations}
+get pods -o jsonpath='{range .items[*]}{.metadata.name}{"\\t"}{.status.phase}{"\\n"}{end}'
+get pods -o jsonpath-as-json={.items[*].metadata.name}
+get pods -o go-template='{{range .items}}{{.metadata.name}} {{.spec.schedulerName}}{{end}}'
+get pods -o custom-columns=NAME:.metadata.name,NODE:.spec.nodeName,CPU:.spec.containers[*].resources.requests.cpu
+get pods --chunk-size=1 -o name
+get pods --watch --request-timeout=1s
+get pods --show-kind -L app
+get pods -l 'app!=alone'
+get pods -l 'app in (alone'
+get pods -l 'app notin(other),app'
+get pods --field-selector=spec.schedulerName=nobody,status.phase!=Running -o name
+get pods --field-selector=bad
+get pod/alone configmap/nothere
+label pod alone tier=gold
+label pods --all tier=silver --overwrite
+label pod alone 'no key=1'
+label pod alone tier='no value'
+label -f pod.yaml checked=yes
+annotate pod alone note='a b c'
+annotate pods -l app=alone note-
+patch pod alone --patch-file=note.yaml
+patch pod alone --type=json -p '[{"op":"add","path":"/metadata/labels/added","value":"json"}]'
+patch pod alone --subresource=status --type=merge -p '{"status":{"message":"hello"}}'
+patch pod alone -p '{"metadata":{"name":"other"}}'
+patch pod alone -p '{"spec":{"schedulerName":"other"}}'
+apply -f pod-2.yaml
+replace --force -f pod-2.yaml --grace-period=0
+get pod alone -o jsonpath={.spec.containers[0].resources.requests.cpu}
+set image pod/alone main=train:3
+set env pod/alone --list
+create -f pod-wrong.yaml
+create -f name-wrong.yaml
+create namespace Not_A_Name
+logs alone
+logs alone -c nothere
+logs -l app=alone
+exec alone -- ls
+port-forward pod/alone 8080:80
+attach alone
+debug alone --image=busybox -q
+top pods
+expose pod alone --port=80 --name=exposed
+get service exposed -o jsonpath={.spec.ports[0].port}
+delete service exposed
+wait --for=create pod/alone --timeout=2s
+wait --for=condition=PodScheduled=False pod/alone --timeout=1s
+rollout status deployment/nothere
+rollout history deployment/nothere
+autoscale deployment nothere --max=3
+delete pod alone --cascade=foreground --now
+create role reader --verb=get --resource=pods --dry-run=client -o name
+create service clusterip front --tcp=80:80
+create secret docker-registry registry --docker-server=a --docker-username=b --docker-password=c
+create cronjob wrong --image=train:1 --schedule=bad
+create poddisruptionbudget other --selector=app=x --max-unavailable=1
+create deployment made --image=web:1 --replicas=0 --dry-run=client -o name
+apply -f group.yaml
+get pg group
+label podgroups.scheduling.volcano.sh group tier=gold
+annotate pg.scheduling.volcano.sh group note=hello
+patch podgroups.scheduling.volcano.sh group --type=merge -p '{"spec":{"minMember":"many"}}'
+patch podgroups.scheduling.volcano.sh group --type=json -p '[{"op":"replace","path":"/spec/minMember","value":3}]'
+patch podgroups.scheduling.volcano.sh group -p '{"spec":{"minMember":3}}'
+scale podgroups.scheduling.volcano.sh group --replicas=2
+explain podgroups.spec --api-version=scheduling.volcano.sh/v1beta1 --recursive
+explain pods.spec.tolerations --recursive
+delete podgroups.scheduling.volcano.sh --all
+apply -f vcjob.yaml
+get vcjob vc -o jsonpath={.spec.queue}
+label vcjob vc a=b
+patch vcjob vc --type=merge -p '{"spec":{"minAvailable":1}}'
+delete vcjob vc
+create -f node.yaml
+get node NAMESPACE-n
+cordon NAMESPACE-n
+get node NAMESPACE-n -o jsonpath={.spec.unschedulable}
+uncordon NAMESPACE-n
+taint node NAMESPACE-n dedicated=gangs:NoSchedule
+taint node NAMESPACE-n dedicated=gangs:NoSchedule
+taint node NAMESPACE-n dedicated=others:NoSchedule --overwrite
+taint node NAMESPACE-n dedicated-
+taint node NAMESPACE-n a=b:Nonsense
+drain NAMESPACE-n --ignore-daemonsets --delete-emptydir-data
+drain nothere
+top node NAMESPACE-n
+delete node NAMESPACE-n
+auth can-i create podgroups.scheduling.volcano.sh
+auth can-i get pods -q
+auth can-i create deployments --as=nobody
+api-resources --api-group=scheduling.volcano.sh
+api-resources --api-group=policy --verbs=list,create -o name
+api-resources --api-group=nothing
+apply -f set.yaml
+apply -f set-less.yaml --prune -l set=s --prune-allowlist=core/v1/ConfigMap
+get configmap -l set=s -o name
+get -f set-less.yaml
+apply -k .
+delete -k .
+delete configmap -l set=s
+get namespaces NAMESPACE -o jsonpath={.status.phase}
+get events --field-selector=type=Normal,reason=Nothing
+get pvc,pv,sc
 """.strip().splitlines()
 
 OUTPUT_DIFFERS = {
@@ -186,8 +340,23 @@ OUTPUT_DIFFERS = {
     "describe pod train-0": "no service accounts, so no volume with a token",
     "describe podgroups.scheduling.volcano.sh train": "our controllers write a status",
     "diff -f settings-2.yaml": "paths of temporary files",
+    "get pods --field-selector=bad": "another example of what can be written",
+    'patch pod alone -p \'{"spec":{"schedulerName":"other"}}\'': "the differences are not shown",
+    "apply -f pod-2.yaml": "as above",
+    "get pods -l 'app in (alone'": "another example of what can be written",
+    "create cronjob wrong --image=train:1 --schedule=bad": "another example of what can be written",
+    "top pods": "the usage of nodes is served, and none of pods",
+    "top node NAMESPACE-n": "as above",
+    "scale podgroups.scheduling.volcano.sh group --replicas=2": "another name for what is not there",
     "explain pods": "no descriptions",
     "explain pods.spec.containers.resources": "no descriptions",
     "explain jobs.spec.template": "no descriptions",
+    "explain pods.spec.tolerations --recursive": "no descriptions",
+    "get pvc,pv,sc": "other classes of other tests",
 }
 """Commands whose output differs although they end alike, and why; that of all others is equal."""
+END_DIFFERS = {
+    "debug alone --image=busybox -q": "no containers run, so none can be added",
+    "auth can-i create deployments --as=nobody": "everybody may do everything",
+}
+"""Commands that end in another way, and why."""

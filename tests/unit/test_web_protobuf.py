@@ -72,7 +72,7 @@ def test_how_to_delete_is_read_in_every_version() -> None:
         (b"{}", "does not begin with"),
         (MARK + b"\x0a\xff", "cannot be read as protobuf"),
         (MARK + b"\xff" * 12, "more than ten bytes"),
-        (body("v1", "Nothing"), "Nothing in version 'v1' cannot be read as protobuf here; send JSON"),
+        (body("v1", "Nothing"), "the server could not find the requested resource"),
         (body("v1", "ConfigMap", part(1, 5)), "a number stands where"),
         (body("v1", "ConfigMap", part(1, part(1, b"\xff"))), "cannot be read as protobuf"),
     ],

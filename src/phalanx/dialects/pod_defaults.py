@@ -19,6 +19,7 @@ from phalanx.model.task import DEFAULT_SCHEDULER
 
 DEFAULTS: Document = {
     "restartPolicy": "Always", "dnsPolicy": "ClusterFirst", "schedulerName": DEFAULT_SCHEDULER, "terminationGracePeriodSeconds": 30,
+    "securityContext": {},
 }  # fmt: skip
 SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 """Priority classes that every cluster has."""

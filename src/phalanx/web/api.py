@@ -19,6 +19,7 @@ from phalanx.store.memory import MemoryStore
 from phalanx.store.paths import NOWHERE
 from phalanx.store.status_errors import status_of
 from phalanx.store.warning_headers import warning_header
+from phalanx.web.containers import answer_for_kubelet
 from phalanx.web.discovery import GROUP_LIST, documents, with_used_first
 from phalanx.web.openapi import PROTOBUF, WHOLE, WHOLE_IN_PROTOBUF, openapi_documents
 from phalanx.web.request import ApiRequest, body_of, refuse_strangers
@@ -104,6 +105,8 @@ class Api:
         if path in ANSWERS and request.method == "POST":
             return self._json(reviewed(path, await body_of(request) or {}), 201)
         asked = ApiRequest(request, await body_of(request))
+        if asked.verb == "connect":
+            return answer_for_kubelet(self._store, asked.target)
         if request.method == "GET":
             return await self._shown(request, asked)
         answer, code = self._changed(asked)

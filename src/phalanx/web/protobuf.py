@@ -14,9 +14,10 @@ from typing import Any
 
 import msgspec
 
-from phalanx.errors import ClusterError
+from phalanx.errors import ClusterError, Missing
 from phalanx.model.bounds import NESTING
 from phalanx.store.kubernetes_types import FieldType, fields_of, type_of
+from phalanx.store.paths import NOWHERE
 
 FORM = "application/vnd.kubernetes.protobuf"
 MARK = b"k8s\0"
@@ -44,7 +45,7 @@ def decoded(body: bytes) -> dict[str, Any]:
 def _document(version: str, kind: str, raw: bytes) -> dict[str, Any]:
     name = type_of(version, kind) if kind != DELETION else f"meta.v1.{DELETION}"
     if name is None:
-        raise ClusterError(f"{kind} in version {version!r} cannot be read as protobuf here; send JSON")
+        raise Missing(NOWHERE)  # every kind that is served and comes as protobuf is in the table
     return {"apiVersion": version, "kind": kind, **_message(name, raw, 1)}
 
 

@@ -15,6 +15,7 @@ from phalanx.store.memory import BACKGROUND, ORPHAN
 from phalanx.store.paths import NOWHERE, ResourcePath, resource_path
 from phalanx.store.selection import Selection, check_fields, selection
 from phalanx.web import protobuf
+from phalanx.web.containers import is_about_containers
 from phalanx.web.scale import SCALED
 from phalanx.web.tables import wants_table
 from phalanx.web.watches import LONGEST, WatchRequest
@@ -197,6 +198,8 @@ def _as_binding(path: str, body: Any) -> str:
 def _verb(method: str, target: ResourcePath) -> str:
     if target.subresource == "scale" and target.kind in SCALED and method in ("GET", "PUT", "PATCH"):
         return "read" if method == "GET" else "scale"
+    if is_about_containers(method, target):
+        return "connect"
     if target.subresource not in ("", "status"):
         if target.kind is not POD or target.subresource not in ("binding", "eviction") or method != "POST":
             raise Missing(NOWHERE)
