@@ -280,7 +280,10 @@ def test_what_is_not_there_is_said() -> None:
         ("nodes=x&amount=1", "nodes: 'x' is not a whole number of at most 9 digits"),
         ("nodes=99999999999&amount=1", "nodes: '99999999999' is not a whole number of at most 9 digits"),
         ("nodes=0&amount=1", "nodes: write for how many there should be room, 1 or more"),
-        ("nodes=1&amount=many", "amount: quantity 'many': not a number with a suffix; write for example '2', '500m', '4Gi' or '1e3'"),
+        (
+            "nodes=1&amount=many",
+            "amount: quantity 'many': not a number with a suffix; write for example '2', '500m', '4Gi' or '1e3'",
+        ),
         ("nodes=1", "amount: quantity '': not a number with a suffix; write for example '2', '500m', '4Gi' or '1e3'"),
         ("nodes=1&amount=1e99", "amount: quantity '1e99': larger than any machine; the limit is 288230376151711744"),
         ("nodes=1&amount=-8", "amount: '-8' is nothing; write how much of it should be free on each node"),
