@@ -16,6 +16,7 @@ from phalanx.model.conditions import POD_SCHEDULED
 from phalanx.model.kinds import NODE, POD, Document, kind_of, object_key
 from phalanx.model.resources import amount_of, read_resources
 from phalanx.model.task_status import ENDED
+from phalanx.scheduling.gates import gated_gangs
 from phalanx.scheduling.shards import decide
 from phalanx.scheduling.status_writer import StatusWriter
 from phalanx.session.cycle import Decider, Profile
@@ -99,10 +100,10 @@ class Rest:
 
     def __init__(
         self, documents: Iterable[Document], profile: Profile, now: float, schedulers: frozenset[str],
-        controllers: Sequence[Controller] = (),
+        controllers: Sequence[Controller] = (), gates: Profile | None = None,
     ) -> None:  # fmt: skip
-        """Read the objects and hold a dry session; `controllers` are asked what they would write."""
-        self._controllers = controllers
+        """Read the objects and hold a dry session; `controllers` are asked what they would write, `gates` what they would plan."""
+        self._controllers, self._gates = controllers, gates
         self.documents = {(kind_of(item), object_key(item)): item for item in documents}
         self._schedulers, self._now = schedulers, now
         self.cluster = ObjectCluster(attach=profile.policy.attach_rules, schedulers=schedulers)
@@ -131,6 +132,9 @@ class Rest:
             yield Violation("could start", f"pod {key} waits, and a session binds it to {node}")
         for key, eviction in self.decisions.evictions.items():
             yield Violation("could start", f"a session evicts pod {key}: {eviction.action} for {eviction.preemptor}")
+        held = gated_gangs(self._gates, list(self.documents.values()), self._now) if self._gates is not None else None
+        for key, node in held.node_by_pod.items() if held is not None else ():
+            yield Violation("could start", f"pod {key} is held back by our gate, and a session behind it plans it for {node}")
 
     def _without_reason(self) -> Iterator[Violation]:
         """Whoever waits for one of us says why; behind a gate the API server does."""

@@ -1,30 +1,48 @@
 """What people want to run, in the words of each dialect: the object of a gang, and the pods that its owner makes for it.
 
-Who owns pods without writing a group leaves that to the pod grouper: `pytorch` and `ray` are training-operator and KubeRay with no
-more than a scheduler's name. Of a `job` every pod starts alone. A `vcjob` is written once, and Phalanx's own controller makes
-its pods.
+Who owns pods without writing a group leaves that to the pod grouper: `pytorch`, `ray`, `mpi`, `jobset` and `lws` are
+training-operator, KubeRay, mpi-operator, JobSet and LeaderWorkerSet with no more than a scheduler's name. Of a `job` every pod
+starts alone. A `vcjob` is written once, and Phalanx's own controller makes its pods. Of `koordinator`, `kueue` and `yunikorn` pods
+alone make the gang, and of `gates`, behind our own gate, too.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from phalanx.controllers.grouper.kubeflow import REPLICA_TYPE, WORKER
+from phalanx.controllers.grouper.job_sets import ANY_ORDER, GROUP_INDEX, REPLICATED_JOB, WORKER_INDEX
+from phalanx.controllers.grouper.kubeflow import JOB_ROLE, LAUNCHER, REPLICA_TYPE, WORKER
 from phalanx.controllers.grouper.ray import GROUP_LABEL, HEAD_PART, RAY_CLUSTER
-from phalanx.dialects.group_references import COSCHEDULING_GROUP, GROUP, KOORDINATOR_GANG
+from phalanx.dialects.gates import GATE as OUR_GATE
+from phalanx.dialects.gates import MIN_MEMBER
+from phalanx.dialects.group_references import (
+    COSCHEDULING_GROUP,
+    GATES_GANG,
+    GROUP,
+    KOORDINATOR_GANG,
+    KUEUE_GROUP,
+    YUNIKORN_APP,
+)
 from phalanx.dialects.koordinator import MIN_AVAILABLE
+from phalanx.dialects.kueue import TOTAL_COUNT
+from phalanx.dialects.pods import TASK_GROUP
+from phalanx.dialects.yunikorn import TASK_GROUPS
 from phalanx.model.kinds import Document, Kind, kind_at
 from phalanx.testing.storm.replica import SCHEDULER
 
 NAMESPACE = "default"
 VOLCANO, COSCHEDULING, JOB, BARE = "volcano", "coscheduling", "job", "bare"
-NATIVE, KOORDINATOR = "native", "koordinator"
-PYTORCH, RAY, VOLCANO_JOB = "pytorch", "ray", "vcjob"
-DIALECTS = (VOLCANO, VOLCANO, VOLCANO, COSCHEDULING, COSCHEDULING, JOB, BARE, NATIVE, KOORDINATOR, PYTORCH, RAY, VOLCANO_JOB)
+NATIVE, KOORDINATOR, KUEUE, YUNIKORN, GATES = "native", "koordinator", "kueue", "yunikorn", "gates"
+PYTORCH, RAY, MPI, JOB_SET, LEADER_WORKER, VOLCANO_JOB = "pytorch", "ray", "mpi", "jobset", "lws", "vcjob"
+DIALECTS = (
+    VOLCANO, VOLCANO, VOLCANO, COSCHEDULING, COSCHEDULING, JOB, BARE, NATIVE, KOORDINATOR, KUEUE, YUNIKORN, GATES,
+    PYTORCH, RAY, MPI, JOB_SET, LEADER_WORKER, VOLCANO_JOB,
+)  # fmt: skip
 """Some are drawn more often than others."""
-OF_ONE_SIZE = (NATIVE, KOORDINATOR)
+OF_ONE_SIZE = (NATIVE, KOORDINATOR, KUEUE, YUNIKORN, GATES, JOB_SET, LEADER_WORKER)
 """Gangs whose minimum stays when their owner scales them: it cannot be changed, or pods say it."""
-OWNING = (JOB, PYTORCH, RAY)
+OWNING = (JOB, PYTORCH, RAY, MPI, JOB_SET, LEADER_WORKER)
 """Objects that own the pods of their gang; nobody but the pod grouper says what the gang is."""
 WITH_NEW_NAMES = (JOB, RAY)
 """Owners that give every pod a name of its own."""
@@ -33,11 +51,12 @@ KAI_GROUP = kind_at("scheduling.run.ai", "podgroups")
 OBJECT_KINDS: dict[str, Kind] = {
     VOLCANO: VOLCANO_GROUP, COSCHEDULING: COSCHEDULING_KIND, JOB: kind_at("batch", "jobs"),
     NATIVE: kind_at("scheduling.k8s.io", "podgroups"), PYTORCH: kind_at("kubeflow.org", "pytorchjobs"), RAY: RAY_CLUSTER,
-    VOLCANO_JOB: kind_at("batch.volcano.sh", "jobs"),
+    MPI: kind_at("kubeflow.org", "mpijobs"), JOB_SET: kind_at("jobset.x-k8s.io", "jobsets"),
+    LEADER_WORKER: kind_at("leaderworkerset.x-k8s.io", "leaderworkersets"), VOLCANO_JOB: kind_at("batch.volcano.sh", "jobs"),
 }  # fmt: skip
 GATE, INDEX = "storm/hold", "storm/index"
 STORAGE_CLASS = "storm"
-RAY_WORKERS, TASK = "workers", "worker"
+WORKERS, FIRST, TASK = "workers", "first", "worker"
 MOST_RETRIES = 1000
 
 
@@ -94,8 +113,18 @@ def spec_of(order: Order, size: int, minimum: int) -> dict[str, Any]:
         case "pytorch":
             return {"pytorchReplicaSpecs": {"Worker": {"replicas": size, "template": _template(order)}}}
         case "ray":
-            workers = {"groupName": RAY_WORKERS, "replicas": size - 1, "template": _template(order)}
+            workers = {"groupName": WORKERS, "replicas": size - 1, "template": _template(order)}
             return {"headGroupSpec": {"template": _template(order)}, "workerGroupSpecs": [workers] if size > 1 else []}
+        case "mpi":
+            launcher = {"replicas": 1, "template": _template(order)}
+            workers = {"Worker": {"replicas": size - 1, "template": _template(order)}} if size > 1 else {}
+            return {"mpiReplicaSpecs": {"Launcher": launcher, **workers}}
+        case "jobset":
+            job = {"spec": {"parallelism": size, "completions": size, "template": _template(order)}}
+            jobs = [{"name": WORKERS, "replicas": 1, "template": job}]
+            return {"replicatedJobs": jobs, "startupPolicy": {"startupPolicyOrder": ANY_ORDER}}
+        case "lws":
+            return {"replicas": 1, "leaderWorkerTemplate": {"size": size, "workerTemplate": _template(order)}}
         case "vcjob":
             return {"minAvailable": minimum, "tasks": [{"name": TASK, "replicas": size, "template": _template(order)}]}
         case _:
@@ -118,8 +147,9 @@ def pod_of(order: Order, index: int, *, number: int, minimum: int, owner: Docume
         named = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": order.name, "uid": owner["metadata"]["uid"]}
         meta["ownerReferences"] = [{**named, "controller": True}]
     spec = pod_spec_of(order)
-    if order.gated:
-        spec["schedulingGates"] = [{"name": GATE}]
+    gates = [*([GATE] if order.gated else []), *([OUR_GATE] if order.dialect == GATES else [])]
+    if gates:
+        spec["schedulingGates"] = [{"name": gate} for gate in gates]
     if order.has_claims:
         spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": claim_name(order, index)}}]
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
@@ -134,12 +164,32 @@ def _membership(order: Order, index: int, minimum: int) -> tuple[Mapping[str, st
             return {COSCHEDULING_GROUP: order.name}, {}
         case "koordinator":
             return {}, {KOORDINATOR_GANG: order.name, MIN_AVAILABLE: str(minimum)}
+        case "kueue":
+            return {KUEUE_GROUP: order.name}, {TOTAL_COUNT: str(minimum)}
+        case "gates":
+            return {GATES_GANG: order.name}, {MIN_MEMBER: str(minimum)}
+        case "yunikorn":
+            described = {} if index else {TASK_GROUPS: json.dumps(_task_groups(order, minimum))}
+            return {YUNIKORN_APP: order.name}, {TASK_GROUP: WORKERS if index else FIRST, **described}
         case "pytorch":
             return {REPLICA_TYPE: WORKER}, {}
         case "ray":
-            return {GROUP_LABEL: RAY_WORKERS if index else HEAD_PART}, {}
+            return {GROUP_LABEL: WORKERS if index else HEAD_PART}, {}
+        case "mpi":
+            return {JOB_ROLE: WORKER if index else LAUNCHER}, {}
+        case "jobset":
+            return {REPLICATED_JOB: WORKERS}, {}
+        case "lws":
+            return {GROUP_INDEX: "0", WORKER_INDEX: str(index)}, {}
         case _:
             return {}, {}
+
+
+def _task_groups(order: Order, minimum: int) -> list[dict[str, Any]]:
+    """Return the parts of a YuniKorn application: one pod that comes first, and the others."""
+    asks = {"cpu": "1", "nvidia.com/gpu": str(order.gpus)}
+    sizes = {FIRST: 1, WORKERS: minimum - 1}
+    return [{"name": name, "minMember": size, "minResource": asks} for name, size in sizes.items() if size]
 
 
 def pod_spec_of(order: Order) -> dict[str, Any]:

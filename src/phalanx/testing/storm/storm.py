@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import inf
 
-from phalanx.config.policies import policy_of_profile
+from phalanx.config.policies import policy_of_gates, policy_of_profile
 from phalanx.live.app import Live
 from phalanx.live.catalogue import connected
 from phalanx.model.kinds import Document
@@ -256,8 +256,8 @@ class Storm:
 
     def _rest(self) -> Rest:
         now = NEW_YEAR + asyncio.get_running_loop().time() - START
-        profile = connected(self._policy)
-        return Rest(self.server.store.everything(), profile, now, frozenset({SCHEDULER}), controllers_of(profile))
+        profile, gates = connected(self._policy), connected(policy_of_gates(self._policy))
+        return Rest(self.server.store.everything(), profile, now, frozenset({SCHEDULER}), controllers_of(profile), gates)
 
     def _last_write(self) -> float:
         """Return when a replica wrote something last, or when it became calm and the last one submitted what he wants to run."""

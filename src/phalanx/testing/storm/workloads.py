@@ -10,6 +10,7 @@ from phalanx.model.task_status import ENDED
 from phalanx.model.watch_event import DELETED, WatchEvent
 from phalanx.store.memory import MemoryStore
 from phalanx.testing.storm.orders import (
+    GATE,
     INDEX,
     JOB,
     KAI_GROUP,
@@ -198,8 +199,10 @@ class Workload:
         for pod in self.pods() if self.order.gated else ():
             meta = pod["metadata"]
             age = self._store.now - (moment_of(meta["creationTimestamp"]) or 0.0)
-            if pod["spec"].get("schedulingGates") and age >= self.order.gated:
-                self._store.patch(POD, NAMESPACE, meta["name"], {"spec": {"schedulingGates": None}})
+            gates = pod["spec"].get("schedulingGates") or []
+            if {"name": GATE} in gates and age >= self.order.gated:
+                left = [gate for gate in gates if gate != {"name": GATE}]
+                self._store.patch(POD, NAMESPACE, meta["name"], {"spec": {"schedulingGates": left}})
 
     def _work(self) -> None:
         """Finish once everybody has run for long enough."""
