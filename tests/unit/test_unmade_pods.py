@@ -19,6 +19,7 @@ OWNERS = [
     ("jobset.x-k8s.io/v1alpha2", "JobSet"),
 ]
 TEXT = "no controller in this cluster creates the pods of a Job; create them too, or use a Job of batch.volcano.sh"
+TEMPLATE = {"spec": {"containers": [{"name": "main", "image": "train"}], "restartPolicy": "Never"}}
 JOBS, VOLCANO_JOBS = (f"/apis/{group}/namespaces/default/jobs" for group in ("batch/v1", "batch.volcano.sh/v1alpha1"))
 
 
@@ -70,14 +71,14 @@ def test_an_owner_that_belongs_to_another_is_not_the_one_that_is_told() -> None:
 
 def test_the_answer_to_a_creation_warns() -> None:
     with served(MemoryStore(lambda: 0.0)) as api:
-        answer = api.ask("POST", JOBS, owner())
+        answer = api.ask("POST", JOBS, owner(template=TEMPLATE))
         assert (answer.code, [warning_text(item) for item in answer.warnings]) == (201, [TEXT])
 
 
 @WANTS_NONE
 def test_the_answer_to_the_creation_of_an_owner_that_wants_no_pods_does_not_warn(spec: dict[str, Any]) -> None:
     with served(MemoryStore(lambda: 0.0)) as api:
-        answer = api.ask("POST", JOBS, owner(**spec))
+        answer = api.ask("POST", JOBS, owner(template=TEMPLATE, **spec))
         assert (answer.code, [item for item in answer.warnings if TEXT in item]) == (201, [])
 
 
