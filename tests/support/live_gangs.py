@@ -13,6 +13,7 @@ OWNERS: tuple[Owner, ...] = get_args(Owner)
 """Who makes the pods of a gang; nobody where they are created by themselves."""
 PATIENCE = 10_000
 """A Job counts pods that had to go as failed, and gives up after six by default."""
+GROUPS = "scheduling.volcano.sh/v1beta1:podgroups"
 WORKLOADS = ("batch/v1:jobs", "apps/v1:statefulsets", "apps/v1:deployments")
 
 
@@ -100,8 +101,8 @@ class Ranks:
 
 
 def clear(api: Api) -> None:
-    """Remove all pods of a namespace, and first the workloads that would make them anew."""
-    for workloads in WORKLOADS:
+    """Remove all pods of a namespace, and first their groups and the workloads that would make them anew."""
+    for workloads in (*WORKLOADS, GROUPS):
         api.remove(workloads, {"propagationPolicy": "Background"})
     api.remove("pods", gracePeriodSeconds=0)
     assert eventually(lambda: not api.read("pods").body["items"])
