@@ -22,6 +22,7 @@ from phalanx.plugins.capacity import plugin as capacity
 from phalanx.plugins.gang import GangPlugin
 from phalanx.scheduling import sessions
 from phalanx.scheduling.cache import AssumedPod
+from phalanx.scheduling.sessions import Sessions
 from phalanx.session.session import Session
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.node_books import NodeBooks
@@ -124,3 +125,9 @@ def _hopeless_members_searched(patch: pytest.MonkeyPatch) -> None:
             yield from gang_eviction._other_member_choices(session, gang, waiting, len(first))
 
     patch.setattr(gang_eviction, "member_choices", choices)
+
+
+@planted("stale gangs of pods alone are new in every session", breaks="half-started", is_rare=True)
+def _stale_alone_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """Nobody remembers since when a gang is stale that no object stands for, so that its grace never ends."""
+    patch.setattr(Sessions, "_stale_alone", lambda self, whole, snapshot, parts: {})

@@ -39,7 +39,8 @@ class HealAction:
     def _heal(self, session: Session, gang: GangState, short: list[Lack]) -> None:
         said = gang.gang.staleness_grace_seconds
         grace = self._grace_seconds if said is None else said
-        since = {id(lack): lack.since(gang.gang, session.now) for lack in short}
+        seen = session.snapshot.short_since.get(gang.gang.key, 0.0)
+        since = {id(lack): lack.since(gang.gang, session.now, seen) for lack in short}
         due = [lack for lack in short if session.now - since[id(lack)] >= grace]
         if not due and grace < inf:
             session.decisions.look_again(min(since.values()) + grace)

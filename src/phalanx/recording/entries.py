@@ -64,6 +64,8 @@ class Carried(Entry, tag="M", frozen=True):
     """A plugin holds gangs to their minima; None before the first session."""
     reserved: list[str] = []
     """Gangs with a reserved start; recordings before there were any have none."""
+    short_since: list[tuple[str, float]] = []
+    """Gangs of pods alone that are stale, and since when; older recordings have none."""
 
 
 class Moment(Entry, tag="t", frozen=True):

@@ -136,7 +136,9 @@ class Recorder:
         yield from map(entries.Put, recorded_all(objects))
         yield from (entries.RequestAssumed(dict(item)) for item in requests)
         yield from (_assumed(key, pod) for key, pod in assumed.items())
-        yield entries.Carried(remembered.resting, remembered.pod_counts, remembered.is_guarded, remembered.reserved)
+        yield entries.Carried(
+            remembered.resting, remembered.pod_counts, remembered.is_guarded, remembered.reserved, remembered.short_since
+        )
 
     # --- what the cache hears ----------------------------------------------------------------------------------------
 

@@ -196,7 +196,7 @@ class Replay:
     def _remember(self, carried: entries.Carried) -> None:
         """Go on with what sessions carried over; the objects of the checkpoint are there by now."""
         assert self._sessions is not None, "a header comes first"
-        found = Remembered(carried.resting, carried.pod_counts, carried.is_guarded, carried.reserved)
+        found = Remembered(carried.resting, carried.pod_counts, carried.is_guarded, carried.reserved, carried.short_since)
         self._sessions.remember(found, self.cluster.now)
 
     def _decide(self, entry: entries.Decided) -> ReplayedSession:

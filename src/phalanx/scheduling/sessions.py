@@ -21,6 +21,7 @@ from phalanx.session.cycle import Decider, Profile
 from phalanx.session.decision import Outcome
 from phalanx.session.shard_decisions import ShardDecisions
 from phalanx.state.snapshot import Snapshot
+from phalanx.state.staleness import stale_verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,8 @@ class Remembered:
     """A plugin holds gangs to their minima; None before the first session."""
     reserved: list[str] = field(default_factory=list)
     """Gangs with a reserved start."""
+    short_since: list[tuple[str, float]] = field(default_factory=list)
+    """Gangs of pods alone that are stale, and since when."""
 
 
 def is_for_all(parts: Sequence[ShardDecisions]) -> bool:
@@ -85,11 +88,15 @@ class Sessions:
         self._decider = Decider(isolates=scope.isolates)
         self._reserved: tuple[GangKey, ...] = ()
         """Gangs with a reserved start, who had one first first."""
+        self._short_since: dict[GangKey, float] = {}
+        """Gangs of pods alone that are stale, and since when: no object says it."""
 
     def remembered(self, now: float) -> Remembered:
         """Return what is carried over to the next session."""
         resting = [] if self.unschedulable is None else self.unschedulable.remembered(self._cache.snapshot(now))
-        return Remembered(resting, self._pod_counts.remembered(), self._decider.is_guarded, list(self._reserved))
+        return Remembered(
+            resting, self._pod_counts.remembered(), self._decider.is_guarded, list(self._reserved), list(self._short_since.items())
+        )
 
     def remember(self, found: Remembered, now: float) -> None:
         """Go on with what was carried over by somebody else, on the same cluster."""
@@ -98,6 +105,7 @@ class Sessions:
         self._pod_counts.remember(found.pod_counts)
         self._decider.is_guarded = found.is_guarded
         self._reserved = tuple(map(GangKey, found.reserved))
+        self._short_since = {GangKey(key): since for key, since in found.short_since}
 
     def leaves_out(self, profile: Profile) -> bool:
         """Tell whether gangs may be left out: where all are counted, in the shares of queues, each one matters to others."""
@@ -110,13 +118,15 @@ class Sessions:
         """Hold a session; with `asks_all` nobody is left out. `begun` is called when its snapshot has been taken."""
         self._cache.cluster.attach = profile.policy.attach_rules
         whole = self._cache.snapshot(now)
-        whole = replace(whole, reserved=self._reserved) if self._reserved else whole
+        if self._reserved or self._short_since:
+            whole = replace(whole, reserved=self._reserved, short_since=self._short_since)
         snapshot = self._without_unschedulable(profile, whole, asks_all=asks_all)
         begun()
         run = partial(decide, profile=profile, trace_level=trace_level, traced_gangs=traced_gangs, run=self._decider.decide)
         parts = run(snapshot)
         if snapshot is not whole and is_for_all(parts):
             snapshot, parts = whole, run(whole)
+        self._short_since = self._stale_alone(whole, snapshot, parts)
         changing = [self._take_out(profile, part) for part in parts]
         if self.unschedulable is not None and self.leaves_out(profile):
             self.unschedulable.note(snapshot, parts[0].decisions)
@@ -131,6 +141,16 @@ class Sessions:
         if asks_all:
             self.unschedulable.forget()
         return self.unschedulable.without(snapshot)
+
+    def _stale_alone(self, whole: Snapshot, snapshot: Snapshot, parts: Sequence[ShardDecisions]) -> dict[GangKey, float]:
+        """Return since when gangs of pods alone are stale; of those that were left out it stays as it was."""
+        left_out = self._short_since.keys() & (frozenset(whole.active) - frozenset(snapshot.active)) if self._short_since else ()
+        found = {key: self._short_since[key] for key in left_out}
+        for outcome in (outcome for part in parts for outcome in part.decisions.outcomes if not outcome.state.gang.has_object):
+            verdict = stale_verdict(outcome.state)
+            if verdict is not None:
+                found[outcome.state.gang.key] = float(verdict.numbers["since"])
+        return found
 
     def _take_out(self, profile: Profile, part: ShardDecisions) -> list[Outcome]:
         """Say nothing of gangs that others look after, nor of those whose pods come or go just now; the latter are returned."""

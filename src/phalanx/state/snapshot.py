@@ -130,6 +130,8 @@ class Snapshot:
     """When the next gang will."""
     reserved: tuple[GangKey, ...] = ()
     """Gangs that the last session reserved a start for; they keep it, whoever comes first now."""
+    short_since: Mapping[GangKey, float] = field(default_factory=dict)
+    """Gangs of pods alone that earlier sessions found stale, and since when: there is no object that could tell."""
     calm: frozenset[GangKey] = frozenset()
     """Gangs that may take free room in this session but evict nobody."""
     is_partial: bool = False

@@ -16,7 +16,8 @@ of
   work for nothing, while one that is stale and left alone is seen by its owner. Comparing with what the group needs now, and
   nothing else, killed gangs whose operator or owner raised the minimum or added pods.
 
-Since when, the group tells by its condition `Stale`, which the action `heal` has written on it. Before that its pods tell: a
+Since when, the group tells by its condition `Stale`, which the action `heal` has written on it; of a gang of pods alone sessions
+remember it (`Snapshot.short_since`). Before that its pods tell: a
 member is lost when it failed or when its deletion was asked for. Pods that are gone tell nothing, so a loss is never dated
 before the newest member that waits, which may have been made in place of one of them.
 """
@@ -48,10 +49,13 @@ class Lack:
     """Otherwise sub-groups are counted."""
     is_vital: bool = True
 
-    def since(self, gang: Gang, now: float) -> float:
-        """Return when the part became short, never too early; `now` when that is unknown."""
+    def since(self, gang: Gang, now: float, seen: float = 0.0) -> float:
+        """Return when the part became short, never too early; `now` when that is unknown.
+
+        `seen` is when an earlier session saw that the gang is stale, for one that has no object which says it.
+        """
         # It could do without the members lost earlier: with the newest losses, as many as are missing now, it became short.
-        stamp, losses = stale_since(gang), sorted(_losses(self.tasks), reverse=True)
+        stamp, losses = stale_since(gang) or seen, sorted(_losses(self.tasks), reverse=True)
         missing = self.minimum - self.have
         known = losses[missing - 1] if self.counts_tasks and len(losses) >= missing else 0.0
         known = known if known <= now else 0.0  # by a clock that is ahead: then it counts from when it was first seen
