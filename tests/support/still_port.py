@@ -11,11 +11,11 @@ from phalanx.store.kube.mirror import Mirror
 class Waiting:
     """Something that happens later."""
 
-    def __init__(self, moment: float, action: Callable[[], None]) -> None:
-        self.moment, self.action = moment, action
+    def __init__(self, outside: "Outside", moment: float, action: Callable[[], None]) -> None:
+        self._outside, self.moment, self.action = outside, moment, action
 
     def cancel(self) -> None:
-        raise AssertionError("nobody takes it back")
+        self._outside.timers.remove(self)
 
 
 class Outside:
@@ -32,7 +32,7 @@ class Outside:
         return self
 
     def after(self, seconds: float, action: Callable[[], None]) -> Waiting:
-        self.timers.append(Waiting(self.now + seconds, action))
+        self.timers.append(Waiting(self, self.now + seconds, action))
         return self.timers[-1]
 
     def send(self, write: SingleWrite, done: Done | None = None, *, effort: Effort = Effort.USUAL, is_note: bool = False) -> None:

@@ -8,6 +8,7 @@ made.
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from phalanx.controllers.controller import Patch
 from phalanx.dialects.gated_cluster import GatedCluster
@@ -18,13 +19,15 @@ from phalanx.model.kinds import POD, SILENT, Document, Kind, split_key
 from phalanx.model.task import GangKey, TaskKey
 from phalanx.model.watch_event import DELETED, WatchEvent
 from phalanx.scheduling.port import ClusterPort, Report, Timer
+from phalanx.scheduling.refusals import Refusals
 from phalanx.scheduling.shards import decide
 from phalanx.session.cycle import Profile
 from phalanx.session.decision import Decisions
 from phalanx.session.shard_decisions import as_one
 from phalanx.state.snapshot import Snapshot
 
-AFTER_REFUSAL_SECONDS = 5.0
+LONGEST_PAUSE_SECONDS = 60.0
+"""After a refusal; others may come to fit meanwhile, and a plan is no older than that when gates are lifted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +141,23 @@ class GatePlanner:
 
 
 class GateLoop:
-    """Makes plans after changes, with a gap between them, and writes them; from `start` to `stop`."""
+    """Makes plans after changes, with a gap between them, and writes them; from `start` to `stop`.
+
+    A plan names the version of its pod. Once it is answered, or where that version is not the latest, there is nothing to do before a
+    watch shows the next one, so each rests per version. One that is refused for another reason rests whatever changes meanwhile.
+    Pauses grow, and plans of other pods need not wait for them.
+    """
 
     def __init__(self, port: ClusterPort, planner: GatePlanner, *, gap: float, report: Report) -> None:
         """`report` is called when a plan could not be written."""
         self._port, self._clock, self.planner, self._gap, self._report = port, port.clock, planner, gap, report
         self._timer: Timer | None = None
-        self._earliest = float("-inf")
+        self._due = self._earliest = float("-inf")
+        """When plans are made next, once there is a timer, and before which moment they are not."""
         self._is_running = self._is_wanted = False
+        self._rests = Refusals(LONGEST_PAUSE_SECONDS)
+        self._under_way: set[str] = set()
+        """The pods on which a plan is being written."""
 
     def start(self) -> None:
         """Write plans from now on."""
@@ -156,6 +168,9 @@ class GateLoop:
     def stop(self) -> None:
         """Write none until the next start."""
         self._is_running = False
+        self._stop_timer()
+
+    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -167,23 +182,39 @@ class GateLoop:
             self._wake()
 
     def _wake(self, seconds: float = 0.0) -> None:
-        if self._is_running and self._timer is None:
-            wait = max(seconds, self._earliest - self._clock.elapsed, 0.0)
-            self._timer = self._clock.after(wait, self._plan)
+        due = max(self._clock.elapsed + seconds, self._earliest)
+        if not self._is_running or (self._timer is not None and self._due <= due):
+            return
+        self._stop_timer()
+        self._due, self._timer = due, self._clock.after(due - self._clock.elapsed, self._plan)
 
     def _plan(self) -> None:
         self._timer, self._is_wanted, self._earliest = None, False, self._clock.elapsed + self._gap
-        for write in self.planner.plan(self._clock.now):
-            self._port.send(write, self._written)
+        now, self._rests.due = self._clock.now, None
+        asked: set[str] = set()
+        for write in self.planner.plan(now):
+            name = f"{write.namespace}/{write.name}"
+            version = f"{name} {write.patch['metadata'].get('resourceVersion', '')}"
+            asked |= {name, version}
+            if name not in self._under_way and all(self._rests.is_due(each, now) for each in (name, version)):
+                self._under_way.add(name)
+                self._port.send(write, partial(self._answered, name, version))
+        self._rests.keep(asked)
+        if self._rests.due is not None:
+            self._wake(self._rests.due - now)
 
-    def _written(self, problem: ClusterError | None) -> None:
+    def _answered(self, name: str, version: str, problem: ClusterError | None) -> None:
+        self._under_way.discard(name)
         if not self._is_running:
             return
-        if isinstance(problem, Conflict):  # the pod has changed meanwhile, its gate may be lifted: look again
-            self._wake()
-        elif problem is not None:
+        is_refused = problem is not None and not isinstance(problem, Conflict)
+        if is_refused:
             self._report(f"a plan behind gates could not be written: {problem}")
-            self._wake(AFTER_REFUSAL_SECONDS)
+        else:
+            self._rests.clear(name)
+        key, now = name if is_refused else version, self._clock.now
+        self._rests.note(key, now, at_least=problem.retry_after if problem is not None else 0.0)
+        self._wake(self._rests.until(key, now) - now)
 
 
 def _put(cluster: GatedCluster, document: Document) -> None:
