@@ -143,9 +143,9 @@ class GatePlanner:
 class GateLoop:
     """Makes plans after changes, with a gap between them, and writes them; from `start` to `stop`.
 
-    A plan names the version of its pod. Once it is answered, or where that version is not the latest, there is nothing to do before a
-    watch shows the next one, so each rests per version. One that is refused for another reason rests whatever changes meanwhile.
-    Pauses grow, and plans of other pods need not wait for them.
+    A plan names the version of its pod. Once it is answered, also where that version is not the latest, there is nothing to do
+    before a watch shows the next one, so it rests as long as the version stays. One that is refused for another reason rests
+    whatever changes meanwhile. Pauses grow, and plans of other pods need not wait for them.
     """
 
     def __init__(self, port: ClusterPort, planner: GatePlanner, *, gap: float, report: Report) -> None:
