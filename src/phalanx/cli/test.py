@@ -95,8 +95,8 @@ def month(*, is_traced: bool, **options: int) -> None:
     """Let a cluster live for a month of virtual time under storm, and look whether its scheduler grows.
 
     Every night the cluster comes to rest, the invariants are checked, and everything leaves; then memory, open files, tasks
-    and the sizes of all containers of a scheduler that has run since the first day are measured. From the third night on
-    nothing may grow. Exits with 1 if something does, or if an invariant was broken.
+    and the sizes of all containers of a scheduler that has run since the first day are measured. From the twelfth night on,
+    when caches are full, nothing may grow. Exits with 1 if something does, or if an invariant was broken.
     """
     from phalanx.testing.storm.month import Life, live_through
 
