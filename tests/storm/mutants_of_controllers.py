@@ -13,7 +13,7 @@ from phalanx.controllers.volcano_job.controller import JobReconciliation
 from phalanx.model.gang import Gang
 from phalanx.model.storage import AttachRules
 from phalanx.model.task import Task, TaskKey
-from phalanx.scheduling.refusals import SharedCreates
+from phalanx.scheduling.refusals import SharedWrites
 from phalanx.session.policy import Policy
 from phalanx.state import cluster
 from tests.storm.mutants import planted
@@ -52,10 +52,10 @@ def _unknown_drivers_refused(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Policy, "attach_rules", property(lambda self: AttachRules(counts_unknown=True)))
 
 
-@planted("a refused group is created for each of its pods", breaks="no back-off", is_rare=True)
-def _creates_repeated(patch: pytest.MonkeyPatch) -> None:
-    """Whoever is asked about a pod tries to create its group, though that was refused to others a moment ago."""
-    patch.setattr(SharedCreates, "send", lambda self, document, now, send, done: send(done))
+@planted("a refused group is written for each of its pods", breaks="no back-off", is_rare=True)
+def _writes_repeated(patch: pytest.MonkeyPatch) -> None:
+    """Whoever is asked about a pod tries to create or change its group, though that was refused to others a moment ago."""
+    patch.setattr(SharedWrites, "send", lambda self, write, now, send, done: send(done))
 
 
 @planted("D3: groups without pods are admitted by nobody", breaks=("untrue status", "left undone", "could start"))

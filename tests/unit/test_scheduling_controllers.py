@@ -11,6 +11,7 @@ from phalanx.live.api_port import ApiPort
 from phalanx.live.clock import LoopClock
 from phalanx.live.outbox import Outbox
 from phalanx.model.kinds import POD, Document, Kind, kind_at
+from phalanx.scheduling import refusals
 from phalanx.scheduling import workqueue as module
 from phalanx.scheduling.controllers import SLICE_SECONDS, ControllerRunner
 from phalanx.scheduling.workqueue import WorkQueue
@@ -207,6 +208,7 @@ WRONG = Patch(CONFIG, "default", "missing", {"data": {"x": "y"}})
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(refusals, "SHORTEST_PAUSE", 0.01)
 
 
 def test_what_a_controller_says_is_written_and_known_at_once() -> None:

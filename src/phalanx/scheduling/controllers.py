@@ -9,11 +9,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from phalanx.controllers.controller import Controller, Create, Result, Try, Write
+from phalanx.controllers.controller import Controller, Create, Patch, Result, Try, Write
 from phalanx.errors import ClusterError, Unreachable
 from phalanx.model.kinds import Document, Kind
 from phalanx.scheduling.port import ClusterPort, Done, Report, SingleWrite, Timer
-from phalanx.scheduling.refusals import SharedCreates
+from phalanx.scheduling.refusals import SharedWrites
 from phalanx.scheduling.workqueue import Place, Question, WorkQueue
 
 MOST_AT_ONCE = 16
@@ -33,7 +33,7 @@ class ControllerRunner:
         self._port, self._clock, self._is_busy, self._report = port, port.clock, is_busy, report
         self._queue = WorkQueue(port.view, controllers, report=report)
         self._busy: dict[Place, WriteSequence] = {}
-        self._creates = SharedCreates()
+        self._shared = SharedWrites()
         self._timer: Timer | None = None
         self._due = float("inf")
         self._is_running = False
@@ -41,7 +41,7 @@ class ControllerRunner:
 
     def start(self) -> None:
         """Begin to work off what has changed, and what changes from now on."""
-        self._is_running, self._creates = True, SharedCreates()
+        self._is_running, self._shared = True, SharedWrites()
         self._wake()
 
     @property
@@ -124,7 +124,7 @@ class ControllerRunner:
             self._queue.done(question, result.again)
             return
         writes = self._busy[controller.name, key] = WriteSequence(
-            self._port, result.writes, partial(self._written, question, result), self._creates
+            self._port, result.writes, partial(self._written, question, result), self._shared
         )
         writes.go()
 
@@ -150,14 +150,14 @@ class WriteSequence:
     """
 
     def __init__(
-        self, port: ClusterPort, writes: Sequence[Write], done: Done, creates: SharedCreates | None = None
+        self, port: ClusterPort, writes: Sequence[Write], done: Done, shared: SharedWrites | None = None
     ) -> None:  # fmt: skip
-        """`done` is called once, with the refusal or None; `creates` knows what others create at the same time."""
-        self._port, self._left, self._done, self._creates = (
+        """`done` is called once, with the refusal or None; `shared` knows what others write at the same time."""
+        self._port, self._left, self._done, self._shared = (
             port,
             deque(writes),
             done,
-            creates if creates is not None else SharedCreates(),
+            shared if shared is not None else SharedWrites(),
         )
         self._is_waiting = self._is_going = self._is_over = False
 
@@ -174,9 +174,9 @@ class WriteSequence:
 
     def _send(self, write: Write) -> None:
         self._is_waiting = True
-        if isinstance(write, Create):
+        if isinstance(write, Create | Patch):
             send = partial(self._port.send, write)
-            self._creates.send(write.document, lambda: self._port.clock.now, send, partial(self._answered, write))
+            self._shared.send(write, lambda: self._port.clock.now, send, partial(self._answered, write))
             return
         single: SingleWrite = write.write if isinstance(write, Try) else write
         self._port.send(single, partial(self._answered, write))

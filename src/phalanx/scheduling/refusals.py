@@ -8,8 +8,11 @@ happen every second.
 from collections.abc import Callable, Container
 from copy import copy
 
+from msgspec.json import encode as to_json
+
+from phalanx.controllers.controller import Create, Patch
 from phalanx.errors import ClusterError
-from phalanx.model.kinds import Document, kind_of, object_key
+from phalanx.model.kinds import kind_of, object_key
 from phalanx.scheduling.port import Done
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
@@ -60,11 +63,11 @@ class Refusals:
 Send = Callable[[Done], None]
 
 
-class SharedCreates:
-    """Objects that several want to create: it is tried once, and whoever else wants it at the same time hears the same answer.
+class SharedWrites:
+    """Creations and patches that several want: each is tried once, and whoever wants it at the same time hears the same answer.
 
-    A controller that is asked about a thousand pods may want their one group a thousand times. What was refused is not tried again
-    at once, whoever asks for it.
+    A controller that is asked about a thousand pods may want to create, or to change, their one group a thousand times. What was
+    refused is not tried again at once, whoever asks for it.
     """
 
     def __init__(self) -> None:
@@ -72,11 +75,11 @@ class SharedCreates:
         self._refusals = Refusals()
         self._problems: dict[str, ClusterError] = {}
         self._waiting: dict[str, list[Done]] = {}
-        """Who waits for the answer to a request that is under way, by object."""
+        """Who waits for the answer to a request that is under way, by what is asked for."""
 
-    def send(self, document: Document, now: Callable[[], float], send: Send, done: Done) -> None:
-        """Create an object, or hear what became of it; `send` sends the request."""
-        key = _object_of(document)
+    def send(self, write: Create | Patch, now: Callable[[], float], send: Send, done: Done) -> None:
+        """Write something, or hear what became of it; `send` sends the request."""
+        key = _subject_of(write)
         if key and self._refusals.until(key, now()) > now():
             done(self._resting(key, now()))
         elif key in self._waiting:
@@ -97,7 +100,7 @@ class SharedCreates:
             done(None if problem is None else self._resting(key, now))
 
     def _resting(self, key: str, now: float) -> ClusterError:
-        """Return why an object was not created, and for how long nobody is to try it."""
+        """Return why something was not written, and for how long nobody is to try it."""
         problem = copy(self._problems[key])
         problem.retry_after = self._refusals.until(key, now) - now
         return problem
@@ -113,6 +116,10 @@ class SharedCreates:
         return len(self._problems)
 
 
-def _object_of(document: Document) -> str:
-    """Return which object is created; empty where the server makes up the name."""
+def _subject_of(write: Create | Patch) -> str:
+    """Return what is asked for: an object, or a change of one; empty where the server makes up the name."""
+    if isinstance(write, Patch):
+        part = "status" if write.is_status else "object"
+        return f"{write.kind.resource} {write.namespace}/{write.name} {part} {to_json(write.patch).decode()}"
+    document = write.document
     return f"{kind_of(document).resource} {object_key(document)}" if document["metadata"].get("name") else ""
