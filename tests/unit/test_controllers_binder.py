@@ -8,6 +8,7 @@ from phalanx.model.kinds import BIND_REQUEST, BUDGET, POD, PRIORITY, RESOURCE_CL
 from phalanx.testing import build
 from tests.support import kai_objects as kai
 from tests.support.binder_cluster import BindStage
+from tests.support.volume_objects import storage_class, volume_claim, with_volume
 
 HERE, THERE = "node-0", "node-1"
 PAIR = ["train-0", "train-1"]
@@ -402,23 +403,6 @@ def test_a_reservation_that_is_refused_is_an_attempt_that_failed_and_says_what_t
 
 
 # --- volumes and claims --------------------------------------------------------------------------------------------------
-
-
-def volume_claim(name: str, class_: str) -> Document:
-    spec = {"storageClassName": class_, "resources": {"requests": {"storage": "1Gi"}}}
-    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
-
-
-def storage_class(name: str) -> Document:
-    return {
-        "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name}, "provisioner": "disks",
-        "volumeBindingMode": "WaitForFirstConsumer",
-    }  # fmt: skip
-
-
-def with_volume(pod: Document, claim: str) -> dict[str, Any]:
-    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]
-    return {**pod, "spec": {**pod["spec"], "volumes": volumes}}
 
 
 def test_a_claim_that_waits_for_its_pod_learns_the_node_and_the_pod_waits_for_the_volume() -> None:

@@ -16,6 +16,7 @@ from phalanx.controllers.binder.pending import BROKEN, UNBOUND, Ask, asks_of, ci
 from phalanx.controllers.binder.preparation import prepared, taken_back, volume_claims_of
 from phalanx.controllers.binder.preparation_step import PreparationStep
 from phalanx.controllers.binder.reservation_pod import IMAGE
+from phalanx.controllers.binder.room import without_room
 from phalanx.controllers.binder.unbound import carried_out_again, unbound
 from phalanx.controllers.binder.wholeness import is_whole_with
 from phalanx.controllers.controller import NOTHING, Bind, Create, Evict, Key, Patch, RecordEvent, Result, Try, View, Write
@@ -125,11 +126,8 @@ class _Round:
 
     def next_step(self) -> Result:
         """Return what to do now; every step is taken at a look of its own, so that it is taken on what is there."""
-        is_whole = self._is_whole_with(self._asks)
-        if self._lost and is_whole:
-            return Result(self._fail(self._lost))
-        if not is_whole:
-            return self._gather()
+        if self._lost or not self._is_whole_with(self._asks):
+            return self._without_lost()
         landed = [ask for ask in self._asks if ask.is_bound]
         if landed and self._is_whole_with(()):
             return Result([write for ask in landed for write in _succeed(ask, self._view.now)], self._view.now)
@@ -149,6 +147,15 @@ class _Round:
         return is_whole_with(self._view, self._circle, asks)
 
     # --- a round that fails ------------------------------------------------------------------------------------------
+
+    def _lose(self, reasons: dict[Ask, str]) -> Result:
+        """Go on without requests that cannot be met, if the gang can."""
+        self._lost |= reasons
+        self._asks = [ask for ask in self._asks if ask not in reasons]
+        return self._without_lost()
+
+    def _without_lost(self) -> Result:
+        return Result(self._fail(self._lost)) if self._is_whole_with(self._asks) else self._gather()
 
     def _gather(self) -> Result:
         """Wait for the requests of the others, unless one is lost already or it took too long."""
@@ -222,6 +229,8 @@ class _Round:
 
     def _bind(self, asks: Sequence[Ask]) -> Result:
         """Bind everybody, those who failed before first: if they fail again nobody else has landed."""
+        if late := without_room(self._view, asks):
+            return self._lose(late)
         ordered = sorted(asks, key=lambda ask: (-ask.request.failed_attempts, ask.pod_key.name))
         return Result([_bound(ask, self._view.now) for ask in ordered])
 
