@@ -30,7 +30,7 @@ from phalanx.scheduling.status_writer import StatusWriter
 from phalanx.session.decision import Eviction, Outcome
 from phalanx.state.gang_state import GangState
 from phalanx.state.verdict import YES
-from tests.storm.mutants import planted
+from tests.storm.mutants import binds_blindly, planted
 
 WAITS = ("could start", "no reason", "untrue status", "half-started", "not at rest", "evicted in vain")
 
@@ -304,4 +304,5 @@ def _requests_repeated(patch: pytest.MonkeyPatch) -> None:
 @planted("an old bind request that goes takes the new one with it", breaks="over-commitment", is_rare=True)
 def _requests_unassumed(patch: pytest.MonkeyPatch) -> None:
     """Whatever is heard of a bind request counts as the answer to the one that was asked for under its name."""
+    binds_blindly(patch)
     patch.setattr(SchedulerCache, "_notice_request", lambda self, event: self._requests.pop(object_key(event.object), None))

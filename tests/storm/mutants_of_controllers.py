@@ -14,6 +14,7 @@ from phalanx.model.gang import Gang
 from phalanx.model.storage import AttachRules
 from phalanx.model.task import Task, TaskKey
 from phalanx.scheduling.refusals import SharedWrites
+from phalanx.scheduling.workqueue import Question, WorkQueue
 from phalanx.session.policy import Policy
 from phalanx.state import cluster
 from tests.storm.mutants import planted
@@ -56,6 +57,21 @@ def _unknown_drivers_refused(patch: pytest.MonkeyPatch) -> None:
 def _writes_repeated(patch: pytest.MonkeyPatch) -> None:
     """Whoever is asked about a pod tries to create or change its group, though that was refused to others a moment ago."""
     patch.setattr(SharedWrites, "send", lambda self, write, now, send, done: send(done))
+
+
+@planted("each change lengthens a wait", breaks=("no reason", "left undone"), needs=("conflict",), is_rare=True)
+def _waits_grow_early(patch: pytest.MonkeyPatch) -> None:
+    """What is looked at again because it changed, and is refused again, waits twice as long, though it had not waited at all."""
+    retry = WorkQueue.retry
+
+    def early(self: WorkQueue, question: Question, *, at_least: float = 0.0) -> float:
+        place = question[0].name, question[1]
+        wait, _ = self._waits.get(place, (0.0, 0.0))
+        if wait:
+            self._waits[place] = wait, 0.0
+        return retry(self, question, at_least=at_least)
+
+    patch.setattr(WorkQueue, "retry", early)
 
 
 @planted("D3: groups without pods are admitted by nobody", breaks=("untrue status", "left undone", "could start"))

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from phalanx.live import outbox
 from phalanx.live.app import Live
 from phalanx.live.election import Election
 from phalanx.live.outbox import Outbox
@@ -86,3 +87,14 @@ def _conditions_outlive(patch: pytest.MonkeyPatch) -> None:
 
 def _ignored(*_: Any) -> bool:
     return False
+
+
+@planted(
+    "what failed before the lease was lost counts as refused",
+    breaks="killed a healthy gang",
+    needs=("strand", *OFF_DUTY),
+    is_rare=True,
+)
+def _failures_refuse(patch: pytest.MonkeyPatch) -> None:
+    """A bind that the server could not take just now is taken for refused where it may not be sent again."""
+    patch.setattr(outbox, "_dropped", lambda problem: problem)

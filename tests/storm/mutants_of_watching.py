@@ -18,7 +18,7 @@ from phalanx.store.api_client import ApiClient, Change
 from phalanx.store.kube import discovery, mirror
 from phalanx.store.kube.mirror import Mirror
 from phalanx.store.kube.reflector import Reflector
-from tests.storm.mutants import planted
+from tests.storm.mutants import binds_blindly, planted
 
 STALE = (
     "could start", "over-commitment", "no reason", "untrue status", "half-started", "not at rest", "failed", "unfit node",
@@ -124,6 +124,7 @@ def _silent_not_served(patch: pytest.MonkeyPatch) -> None:
         return frozenset()
 
     patch.setattr(discovery, "_unanswered", nothing)
+    binds_blindly(patch)
     patch.setattr(watching, "MISSED_SECONDS", 0.0)  # which came later, and helps against this too
     patch.setattr(Mirror, "_put_listed", lambda self, kind, document, *, is_last_word: self.put(kind, document))
 
@@ -161,4 +162,5 @@ def _status_taken_for_granted(patch: pytest.MonkeyPatch) -> None:
 @planted("objects of a kind that is missed are gone at once", breaks="over-commitment", is_rare=True)
 def _missed_kinds_given_up(patch: pytest.MonkeyPatch) -> None:
     """The room of bind requests is given away while a server does not know their kind for a moment."""
+    binds_blindly(patch)
     patch.setattr(watching, "MISSED_SECONDS", 0.0)

@@ -411,14 +411,17 @@ def test_nothing_goes_out_once_we_may_not_write() -> None:
     run(question)
 
 
-def test_what_failed_is_not_sent_again_once_we_may_not_write() -> None:
+@pytest.mark.parametrize("failure", [Unreachable("nobody there"), Busy("too many requests"), ServerError("no leader of etcd")])
+def test_what_failed_is_not_sent_again_once_we_may_not_write_and_was_not_refused(failure: ClusterError) -> None:
     async def question() -> None:
         may, post = [True], Post()
         post.outbox = Outbox(report=post.complaints.append, may_write=lambda: may[0])
-        post.put(Rank.BIND, "a", "a", *[Unreachable("nobody there")] * 99)
+        post.put(Rank.BIND, "a", "a", *[failure] * 99)
         await until(lambda: len(post.sent) > 2)
         may[0] = False
         await post.finish()
-        assert str(post.ended[0][1]) == "nobody there"
+        [(_, problem)] = post.ended
+        assert isinstance(problem, Unreachable)
+        assert str(failure) in str(problem)
 
     run(question)

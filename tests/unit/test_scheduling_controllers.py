@@ -117,22 +117,49 @@ def test_who_is_patient_is_asked_a_while_after_the_first_change() -> None:
     assert keys(queue) == [A]
 
 
+def refused_after_its_wait(queue: WorkQueue, clock: Clock, echo: Echo) -> float:
+    """Let a key be refused, and its wait pass; return the wait."""
+    begun, wait = clock.now, queue.retry((echo, A))
+    clock.now += wait
+    assert keys(queue) == [A]
+    return round(clock.now - begun, 2)
+
+
 def test_each_refusal_waits_twice_as_long_until_all_goes_well() -> None:
     echo = Echo()
-    queue, _ = queue_of(echo)
-    waits = [queue.retry((echo, A)) for _ in range(17)]
+    queue, clock = queue_of(echo)
+    waits = [refused_after_its_wait(queue, clock, echo) for _ in range(17)]
     assert waits == [0.01 * 2**number for number in range(15)] + [300.0, 300.0]
-    assert queue.retry((echo, B)) == 0.01
+    assert queue.retry((echo, B)) == pytest.approx(0.01)
     queue.done((echo, A), None)
-    assert queue.retry((echo, A)) == 0.01
+    assert queue.retry((echo, A)) == pytest.approx(0.01)
+
+
+def test_what_is_refused_again_before_its_wait_is_over_waits_on_and_no_longer() -> None:
+    echo = Echo()
+    queue, clock = queue_of(echo)
+    refused_after_its_wait(queue, clock, echo)
+    assert queue.retry((echo, A)) == pytest.approx(0.02)
+    clock.now += 0.015
+    assert [queue.retry((echo, A)) for _ in range(9)] == [pytest.approx(0.005)] * 9
+    assert queue.next_time() == pytest.approx(clock.now + 0.005)
+
+
+def test_a_wait_ends_although_the_clock_was_set_back() -> None:
+    echo = Echo()
+    queue, clock = queue_of(echo)
+    queue.retry((echo, A))
+    clock.now -= 600.0
+    assert queue.retry((echo, A)) == pytest.approx(0.01)
 
 
 def test_a_refusal_waits_for_as_long_as_the_server_asks() -> None:
     echo = Echo()
-    queue, _ = queue_of(echo)
+    queue, clock = queue_of(echo)
     first = queue.retry((echo, B))
-    assert queue.retry((echo, A), at_least=5.0) == 5.0
-    assert queue.retry((echo, A)) == 2 * first
+    assert queue.retry((echo, A), at_least=5.0) == pytest.approx(5.0)
+    clock.now += 5.0
+    assert queue.retry((echo, A)) == pytest.approx(2 * first)
 
 
 def test_a_change_is_looked_at_without_waiting_for_the_end_of_a_back_off() -> None:

@@ -170,10 +170,12 @@ class Outbox:
             problem = ClusterError(f"{type(fault).__name__}: {fault}")
         if self._lines.get(place) is not line:
             return  # dropped meanwhile
-        if problem is not None and self._may_write() and _may_pass(problem, job):
-            self._later(place, job, problem)
-        else:
-            self._finish(place, line, problem)
+        if problem is not None and _may_pass(problem, job):
+            if self._may_write():
+                self._later(place, job, problem)
+                return
+            problem = _dropped(problem)
+        self._finish(place, line, problem)
 
     def _later(self, place: Hashable, job: Job, problem: ClusterError) -> None:
         asked = min(problem.retry_after, LONGEST_WAIT)  # never sooner than the server asked for
@@ -199,6 +201,13 @@ class Outbox:
             job.done(problem)
         if problem is not None and job.is_reported and self._may_write():
             self._report(f"{problem}")
+
+
+def _dropped(problem: ClusterError) -> Unreachable:
+    """Return that a request was not sent again: what the server could not take just now is not refused."""
+    if isinstance(problem, Unreachable):
+        return problem
+    return Unreachable(f"not sent again, another scheduler may have taken over: {problem}")
 
 
 def _may_pass(problem: ClusterError, job: Job) -> bool:

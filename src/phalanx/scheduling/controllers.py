@@ -140,7 +140,7 @@ class ControllerRunner:
         if not self._is_running:
             return
         wait, (controller, key) = self._queue.retry(question, at_least=at_least), question
-        self._report(f"{controller.name}, {key.namespace}/{key.name}: {problem}; tried again in {wait:g} s")
+        self._report(f"{controller.name}, {key.namespace}/{key.name}: {problem}; tried again in {wait:.3g} s")
 
 
 class WriteSequence:

@@ -31,7 +31,8 @@ class WorkQueue:
         self._moments: dict[Place, float] = {}
         self._due: list[tuple[float, int, Place, Question]] = []
         self._numbers = count()
-        self._waits: dict[Place, float] = {}
+        self._waits: dict[Place, tuple[float, float]] = {}
+        """How long keys wait that were refused, and until when."""
 
     def notice(self, kind: Kind, document: Document) -> bool:
         """Note an object that changed or has gone; tell whether somebody watches it. What it concerns is found out later."""
@@ -105,12 +106,21 @@ class WorkQueue:
             self.add_at(question, again)
 
     def retry(self, question: Question, *, at_least: float = 0.0) -> float:
-        """Something was refused: look again after a while, twice as long each time, or as the server asks; return the seconds."""
-        place = _place(question)
-        self._waits[place] = min(self._waits.get(place, FIRST_WAIT / 2) * 2, LONGEST_WAIT)
-        wait = max(self._waits[place], at_least)
-        self.add_at(question, self._view.now + wait)
-        return wait
+        """Something was refused: look again after a while, or as the server asks; return the seconds.
+
+        A wait that was over is followed by one twice as long. Whoever was asked earlier, because something changed, waits on: many
+        changes in a row say nothing about how long it will be refused.
+        """
+        place, now = _place(question), self._view.now
+        wait, until = self._waits.get(place, (FIRST_WAIT / 2, now))
+        if now >= until:
+            wait = min(wait * 2, LONGEST_WAIT)
+            until = now + wait
+        until = min(until, now + wait)  # where the clock was set back
+        self._waits[place] = wait, until
+        moment = max(until, now + at_least)
+        self.add_at(question, moment)
+        return moment - now
 
 
 def _place(question: Question) -> Place:
