@@ -10,6 +10,7 @@ from phalanx.dialects import group_references as links
 from phalanx.dialects import schema
 from phalanx.dialects.cluster import describe
 from phalanx.dialects.kinds.reader import reader_of
+from phalanx.dialects.reading import read_as
 from phalanx.dialects.wrong_field import readable
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang
@@ -86,7 +87,7 @@ def group_of(view: View, gang: Gang) -> Document | None:
 def group_named(pod: Document) -> str:
     """Return the group that a pod names in any dialect; a pod that cannot be read names an unknown one."""
     try:
-        read = msgspec.convert(pod, schema.Pod)
+        read = read_as(pod, schema.Pod)
     except msgspec.ValidationError:
         return UNREADABLE
     return next((link.group.partition("/")[2] for link in links.references_of(read.metadata, read.spec)), "")
@@ -95,7 +96,7 @@ def group_named(pod: Document) -> str:
 def read(document: Document, kind: type[Struct]) -> Struct:
     """Return an object as a struct; a wrong one is an error that names the object and the field."""
     try:
-        return msgspec.convert(document, reader_of(kind))
+        return read_as(document, reader_of(kind))
     except msgspec.ValidationError as problem:
         raise SnapshotError(f"{describe(document)}: {readable(problem)}") from problem
 

@@ -21,6 +21,7 @@ from phalanx.controllers.objects import (
 )
 from phalanx.dialects import group_references as links
 from phalanx.dialects import pods, schema
+from phalanx.dialects.reading import read_as
 from phalanx.errors import ClusterError, SnapshotError
 from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, REPLICA_SET, STATEFUL_SET, Document, Kind, kind_of
 from phalanx.model.resources import quantity_text
@@ -183,7 +184,7 @@ def _min_member(owner: Document) -> tuple[int, str]:
 def _needs(pod: Document, minimum: int) -> dict[str, str]:
     """Return what so many pods ask for; nothing if that cannot be read, which the quarantine controller reports."""
     try:
-        request = pods.pod_request(msgspec.convert(pod["spec"], schema.ShapeSpec))
+        request = pods.pod_request(read_as(pod["spec"], schema.ShapeSpec))
     except (SnapshotError, msgspec.ValidationError):
         return {}
     return {name: quantity_text(name, amount * minimum) for name, amount in sorted(request.items())}

@@ -16,6 +16,7 @@ from phalanx.controllers.objects import inside, meta_of
 from phalanx.controllers.queue import GROUP, above, queue_of
 from phalanx.dialects import group_references as links
 from phalanx.dialects import pods
+from phalanx.dialects.reading import read_as
 from phalanx.dialects.schema import ShapeSpec
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import POD, QUEUE, Document, Kind
@@ -87,7 +88,7 @@ def _request(encoded: bytes) -> Resources:
     """Return what a pod asks for; nothing if that cannot be read, which the quarantine controller reports."""
     parts = dict(zip(COUNTED, msgspec.json.decode(encoded), strict=True))
     try:
-        return {**pods.pod_request(msgspec.convert(parts, ShapeSpec)), PODS: 1}
+        return {**pods.pod_request(read_as(parts, ShapeSpec)), PODS: 1}
     except (SnapshotError, msgspec.ValidationError):
         return {}
 

@@ -14,6 +14,7 @@ import msgspec
 from phalanx.dialects.field_values import key_of, seconds
 from phalanx.dialects.kinds.kai import BindRequestMeta, BindRequestSpec, BindRequestStatus, KaiBindRequest
 from phalanx.dialects.kinds.reader import blank
+from phalanx.dialects.reading import decode_as
 from phalanx.dialects.schema import Int32, Read
 from phalanx.dialects.storage_schema import ClaimAllocation, DeviceAllocation
 from phalanx.errors import SnapshotError
@@ -109,7 +110,7 @@ def failed_binds(annotations: Mapping[str, str]) -> tuple[FailedBind, ...]:
         return ()
     where = f"metadata.annotations[{FAILED_BINDS!r}]"
     try:
-        entries = msgspec.json.decode(text, type=list[FailedBindRead])
+        entries = decode_as(text, list[FailedBindRead])
     except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
         example = '[{"node": "n1", "attempts": 2, "latest": "2026-01-01T12:00:00Z"}]'
         raise SnapshotError(f"{where}: {problem}; write for example {example}") from problem

@@ -26,6 +26,7 @@ from phalanx.dialects.kinds.volcano import NodeShard, Numatopology, VolcanoHyper
 from phalanx.dialects.pod_gangs import POD_GANG_READERS, PodGangs
 from phalanx.dialects.pods import GangMembership, PodReader, differs_only_in_progress, own_role
 from phalanx.dialects.queue_objects import KAI, QueueObjects
+from phalanx.dialects.reading import read_as
 from phalanx.dialects.wrong_field import readable
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang
@@ -315,7 +316,7 @@ class _Handler:
 
 
 def _convert(document: Document, kind: type[Struct]) -> Struct:
-    return msgspec.convert(document, reader_of(kind))
+    return read_as(document, reader_of(kind))
 
 
 def _meta(document: Document) -> Mapping[str, Any]:

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from phalanx.dialects.reading import decode_as
 from phalanx.model.queue import Queue
 from phalanx.model.resources import CPU, MEMORY, Resources
 from phalanx.plugins.extender import Answer, Question
@@ -37,7 +38,7 @@ def encode(question: Question) -> bytes:
 def decode(verb: str, body: bytes) -> Answer:
     """Read an answer; one that cannot be read counts as none."""
     try:
-        reply = msgspec.json.decode(body, type=Reply) if body.strip() else Reply()
+        reply = decode_as(body, Reply) if body.strip() else Reply()
     except msgspec.MsgspecError as found:
         return Answer(problem=f"its answer to {verb} cannot be read: {found}")
     if verb == "prioritize" and (reply.error_message or reply.node_score is None):

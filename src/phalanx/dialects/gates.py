@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from phalanx.dialects.field_values import integer, staleness_grace
+from phalanx.dialects.reading import decode_as
 from phalanx.errors import SnapshotError
 from phalanx.model.duration import seconds_of
 from phalanx.model.gang import Gang
@@ -141,7 +142,7 @@ def plan_of(pod: Document) -> GatePlan | None:
     if text is None:
         return None
     try:
-        return msgspec.json.decode(text, type=GatePlan)
+        return decode_as(text, GatePlan)
     except msgspec.DecodeError:
         return None
 

@@ -11,6 +11,7 @@ import msgspec
 
 from phalanx.dialects import schema
 from phalanx.dialects.pods import pod_request
+from phalanx.dialects.reading import read_as
 from phalanx.errors import Forbidden, SnapshotError
 from phalanx.kubernetes.taints import OF_UNREADY_NODES
 from phalanx.model.kinds import LIMIT_RANGE, PRIORITY, RUNTIME_CLASS, Document, Kind
@@ -74,7 +75,7 @@ def _with_pod_requests(spec: Spec) -> Spec:
 
 def _of_containers(spec: Spec) -> dict[str, str]:
     try:
-        own = msgspec.convert({group: spec[group] for group in CONTAINERS if spec.get(group)}, schema.ShapeSpec)
+        own = read_as({group: spec[group] for group in CONTAINERS if spec.get(group)}, schema.ShapeSpec)
         total = pod_request(own, pod_level=False)
     except (msgspec.ValidationError, SnapshotError):
         return {}  # whoever reads the pod says where it is wrong

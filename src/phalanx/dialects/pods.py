@@ -11,6 +11,7 @@ from phalanx.dialects import schema
 from phalanx.dialects.bind_requests import failed_binds
 from phalanx.dialects.field_values import integer, key_of, label_selector, node_term, node_terms, seconds
 from phalanx.dialects.group_references import references_of
+from phalanx.dialects.reading import read_as
 from phalanx.dialects.task_classes import TaskClasses
 from phalanx.errors import SnapshotError
 from phalanx.model.conditions import DISRUPTION_TARGET, POD_SCHEDULED, PREEMPTED
@@ -93,7 +94,7 @@ class PodReader:
 
     def read(self, document: Mapping[str, Any]) -> Task:
         """Return the task of a pod."""
-        pod = msgspec.convert(document, schema.Pod)
+        pod = read_as(document, schema.Pod)
         meta, spec, status = pod.metadata, pod.spec, pod.status or schema.PodStatus()
         annotations, labels = _texts(document, "annotations"), _texts(document, "labels")
         member = self._membership(pod)
@@ -123,8 +124,8 @@ class PodReader:
 
     def read_on(self, task: Task, document: Mapping[str, Any]) -> Task:
         """Return the task of a pod that `differs_only_in_progress` from the one that was read before."""
-        meta = msgspec.convert(document["metadata"], schema.Leaving)
-        status = msgspec.convert(document.get("status") or {}, schema.PodStatus)
+        meta = read_as(document["metadata"], schema.Leaving)
+        status = read_as(document.get("status") or {}, schema.PodStatus)
         node = document["spec"].get("nodeName") or ""
         return replace(
             task, status=_status(status.phase, is_leaving=bool(meta.deletion_timestamp), has_node=bool(node)), node=node,
@@ -193,7 +194,7 @@ def _status(phase: str | None, *, is_leaving: bool, has_node: bool) -> Status:
 
 def scheduled_at(pod: Mapping[str, Any]) -> float:
     """Return when a pod was given its node; 0 when it does not say."""
-    return _scheduled(msgspec.convert(pod.get("status") or {}, schema.PodStatus))
+    return _scheduled(read_as(pod.get("status") or {}, schema.PodStatus))
 
 
 def _scheduled(status: schema.PodStatus) -> float:
@@ -339,7 +340,7 @@ def _is_guaranteed(container: schema.Container) -> bool:
 
 def _spec_of(document: Mapping[str, object]) -> schema.ShapeSpec:
     try:
-        return msgspec.convert(document["spec"], schema.ShapeSpec)
+        return read_as(document["spec"], schema.ShapeSpec)
     except msgspec.ValidationError as problem:
         raise msgspec.ValidationError(str(problem).replace("`$", "`$.spec", 1)) from problem
 

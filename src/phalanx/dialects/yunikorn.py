@@ -15,6 +15,7 @@ import msgspec
 
 from phalanx.dialects.field_values import staleness_grace
 from phalanx.dialects.group_references import YUNIKORN
+from phalanx.dialects.reading import decode_as
 from phalanx.dialects.schema import Quantities, Read, Strings
 from phalanx.errors import SnapshotError
 from phalanx.model.bounds import MADE_PODS
@@ -105,7 +106,7 @@ def task_groups(annotations: Mapping[str, str]) -> dict[str, TaskGroupRead]:
 
 def _decoded(text: str) -> list[TaskGroupRead]:
     try:
-        return msgspec.json.decode(text, type=list[TaskGroupRead])
+        return decode_as(text, list[TaskGroupRead])
     except msgspec.ValidationError as problem:
         raise SnapshotError(f"{WHERE}: {str(problem).replace('`$', '`')}") from problem
     except msgspec.DecodeError as problem:

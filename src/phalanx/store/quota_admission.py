@@ -7,6 +7,7 @@ import msgspec
 
 from phalanx.dialects import schema
 from phalanx.dialects.pods import pod_request
+from phalanx.dialects.reading import read_as
 from phalanx.dialects.supporting import resource_quota
 from phalanx.errors import Forbidden, SnapshotError
 from phalanx.model.kinds import RESOURCE_QUOTA, Document
@@ -48,7 +49,7 @@ class QuotaAdmission:
     def _quotas(self, namespace: str) -> Iterator[ResourceQuota]:
         for document in self._objects.within(RESOURCE_QUOTA, namespace):
             try:
-                yield resource_quota(msgspec.convert(document, schema.QuotaRead))
+                yield resource_quota(read_as(document, schema.QuotaRead))
             except (msgspec.ValidationError, SnapshotError):
                 continue  # whoever reads the quota for the session says what is wrong with it
 
@@ -89,7 +90,7 @@ def _uses(pod: Document) -> dict[str, int]:
 
 def _asked(spec: Mapping[str, Any]) -> Resources:
     try:
-        return pod_request(msgspec.convert(spec, schema.ShapeSpec))
+        return pod_request(read_as(spec, schema.ShapeSpec))
     except (msgspec.ValidationError, SnapshotError):
         return {}  # whoever reads the pod says where it is wrong
 

@@ -12,6 +12,7 @@ import msgspec
 from phalanx.controllers.controller import Controller, Create, Delete, Key, Patch, RecordEvent, Write
 from phalanx.dialects import schema
 from phalanx.dialects.cluster import describe
+from phalanx.dialects.reading import read_as
 from phalanx.dialects.wrong_field import readable
 from phalanx.errors import ClusterError, Exists, Missing, SnapshotError
 from phalanx.model.bounds import MADE_PODS
@@ -39,10 +40,10 @@ class PodOutlines(schema.Named):
 def refuse_outlines(document: Document) -> None:
     """Raise if the outlines of an object are wrong: nobody could complete or group it."""
     try:
-        msgspec.convert(document, Outlines)
+        read_as(document, Outlines)
         if document.get("kind") == POD.kind:
-            msgspec.convert(document, schema.Pod)
-            msgspec.convert(document, PodOutlines)
+            read_as(document, schema.Pod)
+            read_as(document, PodOutlines)
     except msgspec.ValidationError as problem:
         raise SnapshotError(f"{describe(document)}: {readable(problem)}") from problem
 

@@ -11,6 +11,7 @@ from phalanx.dialects.bind_requests import bind_request
 from phalanx.dialects.cluster import describe
 from phalanx.dialects.kinds.kai import KaiBindRequest
 from phalanx.dialects.kinds.reader import reader_of
+from phalanx.dialects.reading import read_as
 from phalanx.dialects.wrong_field import readable
 from phalanx.errors import SnapshotError
 from phalanx.model.bind_request import SUCCEEDED, BindRequest
@@ -88,7 +89,7 @@ class Ask:
 def read_request(document: Document) -> BindRequest:
     """Read a request; a wrong one is an error that names it."""
     try:
-        return bind_request(msgspec.convert(document, reader_of(KaiBindRequest)))
+        return bind_request(read_as(document, reader_of(KaiBindRequest)))
     except msgspec.ValidationError as problem:
         raise SnapshotError(f"{describe(document)}: {readable(problem)}") from problem
     except SnapshotError as problem:

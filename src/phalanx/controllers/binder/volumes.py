@@ -12,6 +12,7 @@ from phalanx.controllers.controller import Patch, View
 from phalanx.controllers.objects import inside, labels_of, meta_of
 from phalanx.dialects import storage_schema
 from phalanx.dialects import supporting as surroundings
+from phalanx.dialects.reading import read_as
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import NODE, VOLUME, Document
 from phalanx.model.storage import Volume, VolumeClaim
@@ -19,7 +20,7 @@ from phalanx.model.storage import Volume, VolumeClaim
 
 def reserve_volume(view: View, claim: Document, node: str) -> Patch | None:
     """Return what reserves a volume for a claim of a pod on a node; None when there is no such volume."""
-    asked = surroundings.volume_claim(msgspec.convert(claim, storage_schema.VolumeClaimRead))
+    asked = surroundings.volume_claim(read_as(claim, storage_schema.VolumeClaimRead))
     machine = view.find(NODE, "", node)
     labels = {} if machine is None else dict(labels_of(machine))
     suited = [
@@ -44,7 +45,7 @@ def _suits(volume: Volume, claim: VolumeClaim) -> bool:
 def _volumes(view: View) -> Iterator[tuple[Document, Volume]]:
     for document in view.within(VOLUME):
         with suppress(SnapshotError, msgspec.ValidationError):  # whoever enters objects says what is wrong with this one
-            yield document, surroundings.volume(msgspec.convert(document, storage_schema.VolumeRead))
+            yield document, surroundings.volume(read_as(document, storage_schema.VolumeRead))
 
 
 def _reserve(volume: Document, claim: Document) -> Patch:

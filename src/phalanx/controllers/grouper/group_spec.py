@@ -11,6 +11,7 @@ from phalanx.controllers.grouper.pod_membership import LINK_KEYS
 from phalanx.controllers.grouper.settings import KAI
 from phalanx.controllers.objects import annotations_of, labels_of, meta_of
 from phalanx.dialects.cluster import describe
+from phalanx.dialects.reading import decode_as
 from phalanx.dialects.schema import Read
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import PRIORITY, Document, kind_of
@@ -145,7 +146,7 @@ def read_defaults(chain: OwnerChain) -> list[KindDefaults]:
     if found is None or TYPES not in (found.get("data") or {}):
         return []
     try:
-        return msgspec.json.decode(found["data"][TYPES], type=list[KindDefaults])
+        return decode_as(found["data"][TYPES], list[KindDefaults])
     except msgspec.DecodeError as problem:
         hint = '[{"typeName": "TrainJob", "group": "trainer.kubeflow.org", "priorityName": "train"}]'
         raise SnapshotError(f"{describe(found)}: data.{TYPES}: {problem}; write a list such as {hint}") from problem

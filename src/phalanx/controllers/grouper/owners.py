@@ -11,6 +11,7 @@ from phalanx.controllers.grouper.settings import GrouperSettings
 from phalanx.controllers.objects import annotations_of, controller_of, labels_of, meta_of
 from phalanx.dialects import schema
 from phalanx.dialects.cluster import describe
+from phalanx.dialects.reading import read_as
 from phalanx.dialects.wrong_field import readable
 from phalanx.errors import Missing, SnapshotError
 from phalanx.model.kinds import POD, SILENT, Document, Kind, kind_of
@@ -95,7 +96,7 @@ def whole_number(text: str, *, where: str, least: int) -> int:
 def read(document: Document, kind: type[Struct]) -> Struct:
     """Read the fields of an object that matter."""
     try:
-        return msgspec.convert(document, kind)
+        return read_as(document, kind)
     except msgspec.ValidationError as problem:
         raise SnapshotError(f"{describe(document)}: {readable(problem)}") from problem
 

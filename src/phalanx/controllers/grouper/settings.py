@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from phalanx.dialects.reading import read_as
 from phalanx.dialects.wrong_field import readable
 from phalanx.errors import ConfigError
 from phalanx.model.shard import NODE_POOL
@@ -37,7 +38,7 @@ class GrouperSettings(msgspec.Struct, rename="camel", frozen=True, kw_only=True,
 def read_settings(document: Mapping[str, object]) -> GrouperSettings:
     """Read the settings."""
     try:
-        return msgspec.convert(document, GrouperSettings)
+        return read_as(document, GrouperSettings)
     except msgspec.ValidationError as problem:
         known = ", ".join(field.encode_name for field in msgspec.structs.fields(GrouperSettings))
         raise ConfigError(f"grouper: {readable(problem)}; settings are {known}") from problem

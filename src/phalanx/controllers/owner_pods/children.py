@@ -10,6 +10,7 @@ from msgspec import field
 from phalanx.controllers.controller import RecordEvent, Write
 from phalanx.controllers.objects import meta_of, owner_reference
 from phalanx.dialects.cluster import describe
+from phalanx.dialects.reading import read_as
 from phalanx.dialects.schema import Read, Strings
 from phalanx.dialects.wrong_field import readable
 from phalanx.errors import SnapshotError
@@ -78,7 +79,7 @@ def note(about: Document, text: str) -> Write:
 def template_in(owner: Document, value: object) -> Template:
     """Return a template that stands somewhere inside an owner."""
     try:
-        return msgspec.convert(value or {}, Template)
+        return read_as(value or {}, Template)
     except msgspec.ValidationError as problem:
         raise SnapshotError(f"{describe(owner)}: template: {readable(problem)}") from problem
 

@@ -13,6 +13,7 @@ import msgspec
 
 from phalanx.controllers.objects import annotations_of
 from phalanx.controllers.volcano_job.job import MEMORY, ParsedJob
+from phalanx.dialects.reading import decode_as
 
 Places = frozenset[tuple[str, int]]
 
@@ -47,7 +48,7 @@ def recall(job: ParsedJob) -> JobMemory:
     """Return what is remembered about this version of a Job; an annotation that cannot be read counts as none."""
     text = annotations_of(job.document).get(MEMORY, "{}")
     try:
-        read = msgspec.json.decode(text, type=JobMemoryRead)
+        read = decode_as(text, JobMemoryRead)
         seen = frozenset((task, index) for task, ranges in read.seen.items() for index in _numbers(ranges))
     except (msgspec.DecodeError, ValueError):
         return JobMemory(job.state.version)

@@ -9,6 +9,7 @@ from phalanx.controllers.objects import key_of, meta_of
 from phalanx.controllers.volcano_job.job import COMMAND, JOB
 from phalanx.dialects.kinds.reader import reader_of
 from phalanx.dialects.kinds.volcano import Command, CommandTarget
+from phalanx.dialects.reading import read_as
 from phalanx.model.kinds import Document
 from phalanx.model.moment import moment_of
 
@@ -35,7 +36,7 @@ def with_strays(view: View, key: Key, uid: str, result: Result) -> Result:
 def _naming(view: View, key: Key) -> Iterator[tuple[Document, CommandTarget]]:
     for command in view.within(COMMAND, key.namespace):
         try:
-            target = msgspec.convert(command, reader_of(Command)).target
+            target = read_as(command, reader_of(Command)).target
         except msgspec.ValidationError:
             continue
         if target is not None and (target.kind, target.name) == (JOB.kind, key.name):

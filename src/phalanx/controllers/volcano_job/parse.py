@@ -31,6 +31,7 @@ from phalanx.dialects.kinds.volcano_jobs import (
 )
 from phalanx.dialects.pod_defaults import with_implied_requests
 from phalanx.dialects.pods import pod_request
+from phalanx.dialects.reading import read_as
 from phalanx.dialects.schema import Read, ShapeSpec, Strings
 from phalanx.dialects.wrong_field import readable
 from phalanx.errors import SnapshotError
@@ -49,7 +50,7 @@ Word = TypeVar("Word", bound=StrEnum)
 def read_job(document: Document) -> ParsedJob:
     """Return a Job; one that cannot be run is refused."""
     try:
-        read = msgspec.convert(document, reader_of(VolcanoJob))
+        read = read_as(document, reader_of(VolcanoJob))
     except msgspec.ValidationError as problem:
         raise SnapshotError(readable(problem)) from problem
     job = _job(document, read)
@@ -117,16 +118,16 @@ class TemplateMeta(Read):
 
 def _check_metadata(template: Document, where: str) -> None:
     try:
-        msgspec.convert(template.get("metadata") or {}, TemplateMeta)
+        read_as(template.get("metadata") or {}, TemplateMeta)
     except msgspec.ValidationError as problem:
         raise SnapshotError(f"{where}.metadata.{readable(problem)}") from problem
 
 
 def _request(template: Document, where: str) -> Resources:
     try:
-        spec = msgspec.convert(template.get("spec") or {}, dict[str, Any])
-        msgspec.convert(spec, ShapeSpec)
-        return pod_request(msgspec.convert(with_implied_requests(spec), ShapeSpec))
+        spec = read_as(template.get("spec") or {}, dict[str, Any])
+        read_as(spec, ShapeSpec)
+        return pod_request(read_as(with_implied_requests(spec), ShapeSpec))
     except (msgspec.ValidationError, SnapshotError) as problem:
         text = readable(problem) if isinstance(problem, msgspec.ValidationError) else str(problem).removeprefix("spec.")
         raise SnapshotError(f"{where}.spec.{text}") from problem

@@ -11,6 +11,7 @@ from phalanx.dialects.group_references import GROUP
 from phalanx.dialects.kinds.reader import reader_of
 from phalanx.dialects.kinds.volcano_jobs import JobTask, VolcanoJob
 from phalanx.dialects.pods import ROLE
+from phalanx.dialects.reading import read_as
 from phalanx.dialects.wrong_field import readable
 from phalanx.errors import SnapshotError
 from phalanx.model.bounds import MADE_PODS
@@ -77,7 +78,7 @@ def _pod(job: Document, task: str, template: Mapping[str, Any], number: int) -> 
 def _tasks(job: Document) -> dict[str, JobTask]:
     """Return the tasks by name; one without a name is called default and its number, as in Volcano."""
     try:
-        tasks = msgspec.convert(job, reader_of(VolcanoJob)).spec.tasks
+        tasks = read_as(job, reader_of(VolcanoJob)).spec.tasks
     except msgspec.ValidationError as problem:
         raise SnapshotError(f"{describe(job)}: {readable(problem)}") from problem
     if not tasks:

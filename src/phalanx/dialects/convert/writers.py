@@ -6,8 +6,6 @@ from dataclasses import replace
 from math import ceil
 from typing import Any, ClassVar
 
-import msgspec
-
 from phalanx.dialects import gates, kai_subgroups, koordinator, kueue, native, schema, yunikorn
 from phalanx.dialects import group_references as references
 from phalanx.dialects.convert.neutral_gangs import GANG_GROUP_NAME, QUOTA, GangPod, Lost, NeutralGang, fields_besides, once_per_gang
@@ -18,6 +16,7 @@ from phalanx.dialects.kinds.kai import KaiPodGroupSpec
 from phalanx.dialects.kinds.reader import reader_of
 from phalanx.dialects.pod_defaults import with_implied_requests
 from phalanx.dialects.pods import ROLE, TASK_GROUP, pod_request
+from phalanx.dialects.reading import read_as
 from phalanx.dialects.volcano import PREEMPTABLE
 from phalanx.model.kinds import GROUP_BY_DIALECT
 from phalanx.model.resources import Resources, quantity_text
@@ -168,7 +167,7 @@ class KaiWriter(GroupWriter):
     def _lost_total(self, group: NeutralGang) -> Iterator[Lost]:
         """Name the minimum of the whole gang where its sub-groups need less: KAI counts by sub-groups alone."""
         (document,) = self.objects(group)
-        spec = msgspec.convert(document["spec"], reader_of(KaiPodGroupSpec))
+        spec = read_as(document["spec"], reader_of(KaiPodGroupSpec))
         if not spec.sub_groups or group.roles:
             return
         needed = kai_subgroups.min_member(spec, kai_subgroups.subgroups(spec))
@@ -317,7 +316,7 @@ def _largest(members: list[GangPod]) -> dict[str, str]:
     """Return what the largest of some pods asks for."""
     found: dict[str, int] = {}
     for member in members:
-        for name, amount in pod_request(msgspec.convert(with_implied_requests(member.document["spec"]), schema.ShapeSpec)).items():
+        for name, amount in pod_request(read_as(with_implied_requests(member.document["spec"]), schema.ShapeSpec)).items():
             found[name] = max(found.get(name, 0), amount)
     return {name: quantity_text(name, amount) for name, amount in sorted(found.items())}
 
