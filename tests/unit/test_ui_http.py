@@ -85,11 +85,16 @@ def test_every_answer_forbids_to_load_anything_else(path: str) -> None:
         ({"Host": "localhost:1"}, 200), ({"Host": "127.0.0.1"}, 200), ({"Host": "evil.example"}, 403), ({"Host": "10.1.2.3"}, 403),
         ({"Origin": "http://evil.example"}, 403), ({"Origin": "null"}, 403), ({"Sec-Fetch-Site": "cross-site"}, 403),
         ({"Sec-Fetch-Site": "same-site"}, 403), ({"Sec-Fetch-Site": "same-origin"}, 200),
-        ({"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, 200),
+        ({"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, 403), ({"Host": "127.0.0.1:99999999"}, 400),
     ],
 )  # fmt: skip
 def test_strangers_are_refused(headers: dict[str, str], status: int) -> None:
     assert asked("/ui/api/overview", headers=headers).status == status
+
+
+def test_a_link_of_another_site_opens_the_page_and_asks_nothing() -> None:
+    followed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    assert [asked(path, headers=followed).status for path in ("/ui/", "/ui/api/eta?gang=research/mixtral")] == [200, 403]
 
 
 def test_a_name_of_the_server_is_let_in() -> None:
