@@ -128,7 +128,9 @@ def test_methods_that_could_change_something_are_refused(method: str) -> None:
 def test_questions_with_a_body_are_json() -> None:
     assert asked("/ui/api/what-if", "POST", data="changes=[]").status == 415
     assert asked("/ui/api/what-if", "POST", data=b"[", headers={"Content-Type": "application/json"}).status == 400
-    assert asked("/ui/api/what-if", "POST", json=[]).status == 400
+    assert "the body is no JSON object" in asked("/ui/api/what-if", "POST", json=[]).data["error"]
+    deep = {"changes": json.loads("[" * 300 + "]" * 300)}
+    assert "nested too deeply: at most 200 levels" in asked("/ui/api/what-if", "POST", json=deep).data["error"]
     assert asked("/ui/api/what-if", "POST", json={"changes": "drain"}).data == {
         "error": "changes: write a list of changes, such as ['node/n1=drained']"
     }
