@@ -88,6 +88,24 @@ def test_what_is_no_recording_is_said(tmp_path: Path) -> None:
         asyncio.run(RecordedFolder(tmp_path / "nothing", SETUP).span())
 
 
+def test_a_moment_that_several_ask_about_at_once_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recording, read = RecordedFolder(folder, SETUP), list[float]()
+    showing = recording.showing
+
+    async def counted(moment: float) -> Showing:
+        read.append(moment)
+        return await showing(moment)
+
+    async def run() -> int:
+        monkeypatch.setattr(recording, "showing", counted)
+        moments = RecordedMoments(recording)
+        found = await asyncio.gather(*(moments.at("00:01") for _ in range(4)))
+        moments.close()
+        return len({id(each) for each in found})
+
+    assert (asyncio.run(run()), len(read)) == (1, 1)
+
+
 def test_a_few_moments_stay_open_and_the_oldest_is_closed(folder: Path) -> None:
     async def run() -> tuple[Showing, Showing, Showing]:
         moments = RecordedMoments(RecordedFolder(folder, SETUP))

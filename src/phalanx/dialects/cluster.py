@@ -456,6 +456,20 @@ _HANDLERS: dict[tuple[str, str], _Handler] = {
 """By API group and kind; the version does not matter for the fields we read."""
 
 
+def _study() -> None:
+    """Let msgspec look at all structs now.
+
+    Otherwise it does so when it reads the first object of a kind, and where two threads read one together, the process ends with a
+    segmentation fault.
+    """
+    structs: set[type[msgspec.Struct]] = {struct for handler in _HANDLERS.values() for struct in handler.structs}
+    for struct in structs | {schema.Leaving}:
+        msgspec.json.Decoder(reader_of(struct))
+
+
+_study()
+
+
 def known_kinds() -> list[str]:
     """Return the kinds that are read, for a message."""
     return sorted({kind for _, kind in _HANDLERS})
