@@ -9,7 +9,7 @@ from phalanx.errors import RecordingError
 from phalanx.sim.world import World
 from phalanx.ui.moments import MOST_OPEN, RecordedMoments
 from phalanx.ui.recorded.folder import RecordedFolder
-from phalanx.ui.recorded.scan import scan
+from phalanx.ui.recorded.scan import RecordedSession, Scan, scan
 from phalanx.ui.seen import SeenCluster
 from phalanx.ui.showing import Showing
 from tests.support import recordings
@@ -175,6 +175,18 @@ def test_the_life_of_a_gang_is_told_until_the_moment(folder: Path) -> None:
     assert "bound" not in [kind for _, kind in early]
     assert next(time for time, kind in late if kind == "bound") > FIRST + 600
     assert late[: len(early)] == early
+
+
+def test_a_refusal_is_told_once_however_many_tasks_it_is_about() -> None:
+    def session(now: float, *refusals: str) -> RecordedSession:
+        return RecordedSession(1, now, {"": {"gangs": {"default/a": ["", {}, list(refusals)]}}})
+
+    quota = "proportion/QueueQuotaExceeded"
+    found = Scan([session(1, quota), session(2, quota, quota), session(3, quota, "gang/NotEnoughTasks")]).history("default/a", 9)
+    assert [(moment.time, moment.text) for moment in found] == [
+        (1, "waits: proportion says QueueQuotaExceeded"),
+        (3, "waits: proportion says QueueQuotaExceeded; gang says NotEnoughTasks"),
+    ]
 
 
 def test_the_slider_shows_how_many_pods_were_placed_when(folder: Path) -> None:
