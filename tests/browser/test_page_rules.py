@@ -66,6 +66,59 @@ def test_the_name_of_a_queue_is_no_column_of_single_words(look: Look, wordy: str
     assert max(tab.value(heights)) < 300, "nine lines or so, where each word had its own"
 
 
+def test_sentences_in_tables_are_read_on_a_phone_without_scrolling(look: Look, lively: str) -> None:
+    tab = opened(look, lively, "overview", width=390, height=844)
+    cells = "[...document.querySelectorAll('td.long')].map(each => each.getBoundingClientRect())"
+    assert tab.value(f"{cells}.length") > 3
+    assert tab.value(f"{cells}.every(box => box.left > 0 && box.right <= innerWidth)")
+    assert tab.value("getComputedStyle(document.querySelector('td.long'), '::before').content") == '"Why: "'
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_life_of_a_gang_is_written_as_large_as_other_text(look: Look, lively: str, width: int) -> None:
+    tab = opened(look, lively, "gang/research/bert", width=width, height=844)
+    assert (
+        tab.value("Math.min(...[...document.querySelectorAll('.life text')].map(each => each.getBoundingClientRect().height))") > 11
+    )
+    last = "Math.max(...[...document.querySelectorAll('.life text')].map(each => each.getBoundingClientRect().right))"
+    assert tab.value(last) <= width
+    assert "2027-01-15 05:58:00 UTC" in tab.value("document.querySelector('.life').textContent"), "where the line begins"
+
+
+def test_the_columns_of_steps_stay_in_their_table(look: Look, lively: str) -> None:
+    tab = opened(look, lively, "session/latest")
+    tab.wait("document.querySelectorAll('.steps .event').length")
+    assert tab.value("(list => list.scrollWidth <= list.clientWidth)(document.querySelector('.steps .scroll'))")
+
+
+@pytest.mark.parametrize(
+    ("view", "says"),
+    [("gang/%E0%A4%A", "there is no gang %E0%A4%A"), ("gang", "Gangs"), ("session", "Sessions"), ("%", "Overview")],
+)
+def test_an_address_that_is_wrong_says_so_or_leads_to_a_list(look: Look, lively: str, view: str, says: str) -> None:
+    tab = look(lively, view)
+    tab.wait_text("#content", says)
+    tab.forget_refusals()
+
+
+def test_who_has_no_pointer_reads_when_something_was(look: Look, lively: str) -> None:
+    tab = opened(look, lively, "overview")
+    tab.focus(".changes time")
+    assert tab.text("#tip") == tab.value("document.activeElement.title") == "2027-01-15 07:55:00 UTC"
+    tab.press("Tab")
+    tab.wait("document.getElementById('tip').hidden")
+
+
+def test_the_legend_of_the_map_has_the_colours_of_the_map_by_day_and_night(look: Look, lively: str) -> None:
+    tab = look(lively, "nodes?by=queue")
+    tab.wait("document.querySelector('canvas')?.dataset.drawn")
+    batch = "[...document.querySelectorAll('.legend li')].find(each => each.innerText === 'batch')"
+    sample = f"getComputedStyle({batch}.firstChild).backgroundColor"
+    light = tab.wait(f"document.querySelectorAll('.legend li').length > 5 && {sample}")
+    tab.colours("dark")
+    tab.wait(f"{sample} !== {light!r}")
+
+
 def test_every_link_and_button_is_reached_by_keyboard_and_shows_it(look: Look, lively: str) -> None:
     tab = opened(look, lively, "overview")
     wanted = tab.value(

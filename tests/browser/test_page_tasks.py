@@ -171,6 +171,11 @@ def test_a_node_of_the_map_is_opened_by_keyboard_with_its_gangs(look: Look, live
     assert "research/bert" in tab.wait_text("[aria-label='The chosen node']", "research/bert")
 
 
+def test_nodes_that_take_no_pods_are_no_free_ones(look: Look, lively: str) -> None:
+    tab = look(lively, "nodes")
+    assert "free: 13 nodes" in tab.wait_text(".legend", "not ready: 1"), "14 have nothing on them"
+
+
 def test_the_colour_of_a_queue_stands_for_nothing_else(look: Look, lively: str) -> None:
     tab = look(lively, "nodes?by=queue")
     tab.wait("document.querySelector('canvas')?.dataset.drawn")

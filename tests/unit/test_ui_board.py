@@ -119,6 +119,28 @@ def test_documents_count_for_the_pause() -> None:
     assert source.looks == 1
 
 
+def test_whoever_waits_for_a_look_that_will_not_come_is_told_and_asks_again() -> None:
+    class Slow(Source):
+        async def look(self, version: str) -> SeenCluster:
+            if not self.leaves:
+                await asyncio.sleep(60)
+            return await super().look(version)
+
+    async def run() -> None:
+        made = board(Slow())
+        async with made.reading():
+            waiting = asyncio.create_task(made.current())
+            await asyncio.sleep(0.02)
+            made.close()
+            with pytest.raises(PhalanxError, match="ask again"):
+                await waiting
+        async with made.reading():
+            assert (await made.current()).version
+            made.close()
+
+    asyncio.run(run())
+
+
 def test_when_nobody_reads_any_more_the_cluster_is_left_after_a_while() -> None:
     source = Source()
 

@@ -5,6 +5,7 @@ import gzip
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -13,11 +14,15 @@ from aiohttp.test_utils import make_mocked_request
 
 from phalanx.errors import Forbidden, Unauthorized
 from phalanx.model.kinds import Document
+from phalanx.sim.served_results import ResultFolder
+from phalanx.ui.moments import RecordedMoments, RecordedSpan
 from phalanx.ui.scope import EVERYTHING, Scope
 from phalanx.ui.seen import SeenCluster
 from phalanx.ui.serving.guard import POLICY, refusal
+from phalanx.ui.showing import Showing
 from phalanx.ui.still import StillSource
-from tests.support import ui_clusters
+from phalanx.ui.views import Json
+from tests.support import sim_results, ui_clusters
 from tests.support.ui_pages import page_files, served_page, setup_of, still
 
 BATCH = Scope(frozenset({"batch"}), frozenset({"batch"}), sees_nodes=False, sees_queues=False)
@@ -33,6 +38,34 @@ class Tokens:
         if authorization not in scopes:
             raise Unauthorized("show a token: Authorization: Bearer TOKEN")
         return scopes[authorization]
+
+
+class Namespaces(Tokens):
+    """Knows of readers of namespaces only beside a cluster, as the API server is asked about the namespaces that are there."""
+
+    async def scope(self, authorization: str, seen: SeenCluster | None) -> Scope:
+        if seen is None:
+            raise Forbidden("you may not list pods in any namespace, nor nodes, nor queues")
+        return await super().scope(authorization, seen)
+
+
+class Night:
+    """A recording of nothing."""
+
+    async def span(self) -> RecordedSpan:
+        return RecordedSpan(0.0, 9.0)
+
+    async def happenings(self) -> Json:
+        return {"bars": {}}
+
+    async def moment(self, text: str) -> float:
+        raise AssertionError(text)
+
+    async def showing(self, moment: float) -> Showing:
+        raise AssertionError(moment)
+
+    async def history(self, gang: str, until: float) -> list[Json]:
+        raise AssertionError(gang)
 
 
 class Answer:
@@ -85,11 +118,16 @@ def test_every_answer_forbids_to_load_anything_else(path: str) -> None:
         ({"Host": "localhost:1"}, 200), ({"Host": "127.0.0.1"}, 200), ({"Host": "evil.example"}, 403), ({"Host": "10.1.2.3"}, 403),
         ({"Origin": "http://evil.example"}, 403), ({"Origin": "null"}, 403), ({"Sec-Fetch-Site": "cross-site"}, 403),
         ({"Sec-Fetch-Site": "same-site"}, 403), ({"Sec-Fetch-Site": "same-origin"}, 200),
-        ({"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, 200),
+        ({"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, 403), ({"Host": "127.0.0.1:99999999"}, 400),
     ],
 )  # fmt: skip
 def test_strangers_are_refused(headers: dict[str, str], status: int) -> None:
     assert asked("/ui/api/overview", headers=headers).status == status
+
+
+def test_a_link_of_another_site_opens_the_page_and_asks_nothing() -> None:
+    followed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    assert [asked(path, headers=followed).status for path in ("/ui/", "/ui/api/eta?gang=research/mixtral")] == [200, 403]
 
 
 def test_a_name_of_the_server_is_let_in() -> None:
@@ -123,7 +161,9 @@ def test_methods_that_could_change_something_are_refused(method: str) -> None:
 def test_questions_with_a_body_are_json() -> None:
     assert asked("/ui/api/what-if", "POST", data="changes=[]").status == 415
     assert asked("/ui/api/what-if", "POST", data=b"[", headers={"Content-Type": "application/json"}).status == 400
-    assert asked("/ui/api/what-if", "POST", json=[]).status == 400
+    assert "the body is no JSON object" in asked("/ui/api/what-if", "POST", json=[]).data["error"]
+    deep = {"changes": json.loads("[" * 300 + "]" * 300)}
+    assert "nested too deeply: at most 200 levels" in asked("/ui/api/what-if", "POST", json=deep).data["error"]
     assert asked("/ui/api/what-if", "POST", json={"changes": "drain"}).data == {
         "error": "changes: write a list of changes, such as ['node/n1=drained']"
     }
@@ -194,6 +234,21 @@ def test_only_who_sees_everything_may_try_changes() -> None:
             "/ui/api/what-if", "POST", setup={"access": Tokens()}, json=body, headers={"Authorization": f"Bearer {token}"}
         )
         assert answer.status == status
+
+
+def test_only_who_sees_everything_sees_simulations(tmp_path: Path) -> None:
+    (tmp_path / "nightly.json").write_bytes(json.dumps(sim_results.crowd(5)).encode())
+    setup = {"access": Tokens(), "simulations": ResultFolder(tmp_path)}
+    for path in ("simulations", "simulation?name=nightly"):
+        for token, status in (("batch", 403), ("all", 200)):
+            answer = asked(f"/ui/api/{path}", setup=setup, headers={"Authorization": f"Bearer {token}"})
+            assert answer.status == status
+
+
+def test_who_sees_a_namespace_of_the_cluster_sees_from_when_to_when_a_recording_is() -> None:
+    setup = {"access": Namespaces(), "moments": RecordedMoments(Night())}
+    answers = [asked("/ui/api/moments", setup=setup, headers={"Authorization": f"Bearer {token}"}) for token in ("batch", "all")]
+    assert [answer.data for answer in answers] == [{"begun": 0.0, "ended": 9.0}, {"begun": 0.0, "ended": 9.0, "bars": {}}]
 
 
 def test_readers_of_different_scopes_do_not_share_documents() -> None:

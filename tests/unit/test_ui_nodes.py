@@ -1,5 +1,8 @@
 """Nodes as arrays, by domain; one node; and room for so many nodes in one domain."""
 
+import pytest
+
+from phalanx.errors import ConfigError
 from phalanx.testing import build
 from phalanx.ui.scope import EVERYTHING, Scope
 from phalanx.ui.views.domains import levels
@@ -96,6 +99,11 @@ def test_nodes_that_take_no_pods_are_no_room() -> None:
     two[0]["spec"]["unschedulable"] = True
     found = rooms(seen(two), EVERYTHING, RoomAsked(1, "8"))
     assert found["domains"][0]["names"] == ["node-00001"]
+
+
+def test_a_level_that_is_not_there_is_refused_with_those_that_are() -> None:
+    with pytest.raises(ConfigError, match=r"nothing here is divided by 'shelf'; write one of: cluster, .*rack"):
+        rooms(seen(ui_clusters.lively()), EVERYTHING, RoomAsked(1, "8", level="shelf"))
 
 
 def test_a_resource_that_nobody_offers_has_no_room() -> None:

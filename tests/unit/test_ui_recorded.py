@@ -9,7 +9,7 @@ from phalanx.errors import RecordingError
 from phalanx.sim.world import World
 from phalanx.ui.moments import MOST_OPEN, RecordedMoments
 from phalanx.ui.recorded.folder import RecordedFolder
-from phalanx.ui.recorded.scan import scan
+from phalanx.ui.recorded.scan import RecordedSession, Scan, scan
 from phalanx.ui.seen import SeenCluster
 from phalanx.ui.showing import Showing
 from tests.support import recordings
@@ -88,6 +88,24 @@ def test_what_is_no_recording_is_said(tmp_path: Path) -> None:
         asyncio.run(RecordedFolder(tmp_path / "nothing", SETUP).span())
 
 
+def test_a_moment_that_several_ask_about_at_once_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recording, read = RecordedFolder(folder, SETUP), list[float]()
+    showing = recording.showing
+
+    async def counted(moment: float) -> Showing:
+        read.append(moment)
+        return await showing(moment)
+
+    async def run() -> int:
+        monkeypatch.setattr(recording, "showing", counted)
+        moments = RecordedMoments(recording)
+        found = await asyncio.gather(*(moments.at("00:01") for _ in range(4)))
+        moments.close()
+        return len({id(each) for each in found})
+
+    assert (asyncio.run(run()), len(read)) == (1, 1)
+
+
 def test_a_few_moments_stay_open_and_the_oldest_is_closed(folder: Path) -> None:
     async def run() -> tuple[Showing, Showing, Showing]:
         moments = RecordedMoments(RecordedFolder(folder, SETUP))
@@ -157,6 +175,18 @@ def test_the_life_of_a_gang_is_told_until_the_moment(folder: Path) -> None:
     assert "bound" not in [kind for _, kind in early]
     assert next(time for time, kind in late if kind == "bound") > FIRST + 600
     assert late[: len(early)] == early
+
+
+def test_a_refusal_is_told_once_however_many_tasks_it_is_about() -> None:
+    def session(now: float, *refusals: str) -> RecordedSession:
+        return RecordedSession(1, now, {"": {"gangs": {"default/a": ["", {}, list(refusals)]}}})
+
+    quota = "proportion/QueueQuotaExceeded"
+    found = Scan([session(1, quota), session(2, quota, quota), session(3, quota, "gang/NotEnoughTasks")]).history("default/a", 9)
+    assert [(moment.time, moment.text) for moment in found] == [
+        (1, "waits: proportion says QueueQuotaExceeded"),
+        (3, "waits: proportion says QueueQuotaExceeded; gang says NotEnoughTasks"),
+    ]
 
 
 def test_the_slider_shows_how_many_pods_were_placed_when(folder: Path) -> None:

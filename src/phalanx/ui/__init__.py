@@ -14,3 +14,5 @@ Sentences are those of the command line: `explain`, `whatif` and `stepping` make
 
 PATH = "/ui"
 """Where it is served."""
+API = f"{PATH}/api"
+"""Where it asks for what it shows."""

@@ -16,6 +16,7 @@ from phalanx.ui.seen import SeenCluster
 from phalanx.ui.source import ClusterSource
 
 Report = Callable[[str], None]
+CLOSED = "this is not followed any more, as others have looked at much else; ask again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +87,12 @@ class Board:
         await self._news.wait()
 
     def close(self) -> None:
-        """Follow no more."""
+        """Follow no more; whoever still waits for a look is told, and may ask again."""
         if self._closing is not None:
             self._closing.cancel()
         self._end()
+        self.failure = CLOSED
+        self._tell()
 
     def _begin(self) -> None:
         if self._closing is not None:

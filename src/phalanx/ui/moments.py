@@ -1,5 +1,6 @@
 """A recording as clusters: one for each moment that somebody looks at."""
 
+import asyncio
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Protocol
@@ -53,13 +54,15 @@ class RecordedMoments:
         """Begin with none."""
         self.recording = recording
         self._open: OrderedDict[float, Showing] = OrderedDict()
+        self._turn = asyncio.Lock()
+        """A browser asks several things about a moment at once: it is read for the first of them."""
 
     async def at(self, text: str) -> Showing:
         """Return the cluster at a moment."""
         moment = await self.recording.moment(text)
-        if moment not in self._open:
-            found = await self.recording.showing(moment)
-            self._open.setdefault(moment, found)
+        async with self._turn:
+            if moment not in self._open:
+                self._open[moment] = await self.recording.showing(moment)
         self._open.move_to_end(moment)
         while len(self._open) > MOST_OPEN:
             self._open.popitem(last=False)[1].close()

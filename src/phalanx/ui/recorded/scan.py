@@ -112,5 +112,11 @@ def _changes(now: float, before: tuple[str, Mapping[str, int], Sequence[str]], s
         more = counts.get(status.name, 0) - before[1].get(status.name, 0)
         if more > 0:
             yield Moment(now, KINDS.get(status, "running"), f"{counted(more, 'pod')} {verb}")
-    if refusals and list(refusals) != list(before[2]):
-        yield Moment(now, "waits", f"waits: {', '.join(name.strip('/') for name in refusals)}")
+    if refusals and set(refusals) != set(before[2]):
+        yield Moment(now, "waits", f"waits: {'; '.join(_refusal_text(name) for name in dict.fromkeys(refusals))}")
+
+
+def _refusal_text(name: str) -> str:
+    """Write who refuses a gang, and why: ``proportion says QueueQuotaExceeded``."""
+    plugin, _, reason = name.strip("/").rpartition("/")
+    return f"{plugin} says {reason}" if plugin else reason

@@ -210,6 +210,7 @@ async def _history(reader: Reader) -> web.StreamResponse:
 
 
 async def _simulations(reader: Reader) -> web.StreamResponse:
+    _refuse_part(reader, "to look at simulations")
     simulations = reader.page.simulations
     if simulations is None:
         raise Missing("no simulations are shown here; name a folder with --results")
@@ -224,6 +225,7 @@ async def _simulations(reader: Reader) -> web.StreamResponse:
 
 
 async def _simulation(reader: Reader) -> web.StreamResponse:
+    _refuse_part(reader, "to look at simulations")
     simulations, name = reader.page.simulations, reader.asked("name")
     found = None if simulations is None else await asyncio.to_thread(simulations.packed, name)
     if found is None:

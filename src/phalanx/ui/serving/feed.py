@@ -49,7 +49,7 @@ class Feed:
 async def _stream(response: web.StreamResponse, board: "Board") -> None:
     async with board.reading():
         version = ""
-        while True:
+        while board.is_followed:
             with suppress(TimeoutError):
                 async with asyncio.timeout(BEAT_SECONDS):
                     version = (await board.after(version)).version

@@ -10,6 +10,8 @@ from ipaddress import ip_address
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
+from phalanx.ui import API
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; "
@@ -32,7 +34,10 @@ FRIENDLY_SITES = ("same-origin", "none")
 
 def refusal(request: web.Request, names: Collection[str]) -> tuple[int, str] | None:
     """Return the status and the reason why a request is refused; `names` are those of this server besides its addresses."""
-    host = (request.url.host or "").lower()
+    try:
+        host = (request.url.host or "").lower()
+    except ValueError as problem:
+        return 400, f"host {request.host!r}: no name or address with a port: {problem}"
     local = request.transport.get_extra_info("sockname")[0] if request.transport is not None else ""
     if not _is_ours(host, names, is_local=local in LOCAL):
         known = ", ".join([*LOCAL[:2], *names])
@@ -40,13 +45,18 @@ def refusal(request: web.Request, names: Collection[str]) -> tuple[int, str] | N
     origin = request.headers.get("Origin", "")
     if origin and origin != f"{request.scheme}://{request.host}":
         return 403, f"requests from pages of {origin!r} are not allowed"
-    if request.headers.get("Sec-Fetch-Site", "none") not in FRIENDLY_SITES and request.headers.get("Sec-Fetch-Mode") != "navigate":
+    if request.headers.get("Sec-Fetch-Site", "none") not in FRIENDLY_SITES and not _is_link(request):
         return 403, "requests from pages of another site are not allowed"
     if request.method not in METHODS:
         return 405, f"{request.method} is not allowed: the page changes nothing; write GET, or POST for a question"
     if request.method == "POST" and request.content_type != JSON:
         return 415, f"the body of the request is {request.content_type!r}; write {JSON}"
     return None
+
+
+def _is_link(request: web.Request) -> bool:
+    """Tell whether somebody follows a link to the page; to ask something by a link would make this server work for strangers."""
+    return request.headers.get("Sec-Fetch-Mode") == "navigate" and not request.path.startswith(f"{API}/")
 
 
 def _is_ours(host: str, names: Collection[str], *, is_local: bool) -> bool:

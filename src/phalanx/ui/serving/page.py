@@ -67,8 +67,7 @@ class Page:
             return self._about()
         asked, served = f"{request.method} {path}", self._served
         if asked in served.others:
-            scope = await served.setup.access.scope(request.headers.get("Authorization", ""), None)
-            return await served.others[asked](Reader(request, served.setup, scope))
+            return await served.others[asked](Reader(request, served.setup, await self._scope_of_others(request)))
         if asked != "GET events" and asked not in served.answers:
             raise Missing(f"there is no {request.method} {request.path}")
         showing = await self._showing(request)
@@ -86,6 +85,14 @@ class Page:
         if setup.moments is None:
             raise Missing("at: there is no recording here" if at is not None else "there is no cluster here")
         return await setup.moments.at(at or "")
+
+    async def _scope_of_others(self, request: web.Request) -> "Scope":
+        """Return what somebody may see of what is about no cluster; he is known by the one that is shown beside it."""
+        access, showing = self._served.setup.access, self._served.setup.showing
+        if showing is None or not access.needs_token:
+            return await access.scope(request.headers.get("Authorization", ""), None)
+        async with showing.board.reading():
+            return await self._scope(request, showing)
 
     async def _scope(self, request: web.Request, showing: "Showing") -> "Scope":
         access = self._served.setup.access

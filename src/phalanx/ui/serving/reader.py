@@ -92,6 +92,8 @@ class Reader:
             found: Any = msgspec.json.decode(text)
         except (msgspec.DecodeError, RecursionError) as problem:
             raise ConfigError(f"the body is not JSON: {problem}") from problem
-        if not isinstance(found, dict) or is_too_deep(found):
-            raise ConfigError(f"the body is no JSON object with {NESTING.text}")
+        if not isinstance(found, dict):
+            raise ConfigError("the body is no JSON object; write for example {'changes': ['node/n1=drained']}")
+        if is_too_deep(found):
+            raise ConfigError(f"the body is nested too deeply: {NESTING.text}")
         return found

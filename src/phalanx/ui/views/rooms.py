@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from phalanx.errors import ConfigError
 from phalanx.explain.reason_text import counted
 from phalanx.model.resources import GPU, amount_of
 from phalanx.placement import Index
@@ -49,10 +50,11 @@ def rooms(seen: SeenCluster, scope: Scope, asked: RoomAsked) -> Json:
 
 
 def _level(snapshot: Snapshot, key: str) -> DomainLevel:
-    known = {level.key: level for level in levels(snapshot)}
-    return known.get(key) or DomainLevel(
-        WHOLE_CLUSTER, "the cluster", ["the cluster"], np.zeros(len(snapshot.nodes), dtype=np.int64)
-    )
+    whole = DomainLevel(WHOLE_CLUSTER, "the cluster", ["the cluster"], np.zeros(len(snapshot.nodes), dtype=np.int64))
+    known = {level.key: level for level in (whole, *levels(snapshot))}
+    if key not in known:
+        raise ConfigError(f"level: nothing here is divided by {key!r}; write one of: {', '.join(known)}")
+    return known[key]
 
 
 def _with_room(snapshot: Snapshot, resource: str, amount: int) -> Index:

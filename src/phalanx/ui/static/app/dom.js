@@ -36,10 +36,12 @@ export function button(text, act, attributes = {}) {
   return el("button", { type: "button", onclick: act, ...attributes }, text);
 }
 
+// A table with sentences in it becomes a list of cards on a phone, where a column of them would stand outside of the window.
 export function table(caption, heads, rows, attributes = {}) {
   const head = el("thead", {}, el("tr", {}, heads.map((text) => el("th", { scope: "col", class: isNumber(text) ? "number" : null }, headText(text)))));
   const body = el("tbody", {}, rows.map((cells) => el("tr", {}, cells.map((cell, place) => cellOf(cell, heads[place], place)))));
-  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, el("table", attributes, el("caption", { class: "unseen" }, caption), head, body));
+  const kind = [attributes.class, rows.some((cells) => cells.some(isLong)) ? "cards" : null].filter(Boolean).join(" ") || null;
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, el("table", { ...attributes, class: kind }, el("caption", { class: "unseen" }, caption), head, body));
 }
 
 // A head that begins with # is that of a column of numbers.
@@ -51,9 +53,13 @@ function headText(text) {
   return isNumber(text) ? text.slice(1) : text;
 }
 
+function isLong(cell) {
+  return (cell?.textContent ?? cell)?.length > LONG_TEXT;
+}
+
 function cellOf(cell, head, place) {
   const kind = isNumber(head) ? "number" : cell?.length > LONG_TEXT ? "long" : null;
-  return place ? el("td", { class: kind }, cell) : el("th", { scope: "row" }, cell);
+  return place ? el("td", { class: kind, "data-head": headText(head) }, cell) : el("th", { scope: "row", "data-head": isNumber(head) ? headText(head) : null }, cell);
 }
 
 export function section(title, ...children) {

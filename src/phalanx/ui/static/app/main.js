@@ -15,6 +15,7 @@ import { showTip } from "../charts/canvas.js";
 const BETWEEN_REFRESHES = 1500;
 const BETWEEN_CLOCKS = 5000;
 const UNSEEN = 5000;
+const LISTS = { gang: "gangs", session: "sessions" };
 
 class App {
   constructor(about) {
@@ -33,9 +34,11 @@ class App {
     document.getElementById("views").append(...views.map((view) => el("li", {}, link(addressTo(view.name), view.title, { "data-view": view.name }))));
     window.addEventListener("hashchange", () => this.route());
     window.addEventListener("resize", () => this.shown?.view.resize?.());
-    window.addEventListener("scroll", () => showTip("", 0, 0));
+    window.addEventListener("scroll", () => showTime(document.activeElement));
     window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.shown?.view.resize?.());
     document.getElementById("skip").addEventListener("click", (event) => { event.preventDefault(); this.content.focus(); });
+    document.addEventListener("focusin", (event) => showTime(event.target));
+    document.addEventListener("focusout", (event) => { if (!event.relatedTarget) showTip("", 0, 0); });
     setInterval(() => updateMoments(), BETWEEN_CLOCKS);
     document.addEventListener("visibilitychange", () => this.rest(document.hidden));
     listenToKeys(this, views);
@@ -46,8 +49,8 @@ class App {
 
   route() {
     const { view: name, name: what, params } = routeOf();
-    const first = VIEWS.find((view) => view.isThere(this.about));
-    const view = VIEWS.find((candidate) => candidate.name === name && candidate.isThere(this.about)) ?? first;
+    const there = VIEWS.filter((view) => view.isThere(this.about));
+    const view = there.find((candidate) => candidate.name === (what ? name : LISTS[name] ?? name)) ?? there[0];
     this.follow(params.get("at") ?? "");
     this.shown?.view.stop?.();
     this.shown = null;
@@ -135,11 +138,17 @@ class App {
       return;
     }
     const place = document.getElementById("state");
-    const shown = this.at ? "A moment of the past" : this.about.kind === "files" ? "Files, as they were read" : this.about.hasCluster ? "Live" : "";
+    const shown = this.at ? "A moment of the past" : this.about.kind === "files" ? "Files, as they were read" : this.about.hasCluster ? "Live" : "The end of the recording";
     const text = lost ? "Connection lost; trying again" : problem ? `Not up to date: ${problem}` : shown;
     if (place.textContent !== text) place.textContent = visible(text);
     place.dataset.state = lost ? "lost" : problem ? "stale" : this.stands ? "still" : "well";
   }
+}
+
+// Whoever has no pointer to rest on a time, goes to it or taps it to read when it was.
+function showTime(element) {
+  const box = element.getBoundingClientRect();
+  showTip(element.matches("time[title]") ? element.title : "", box.left, box.top);
 }
 
 // What a view is given: its place, what the address says, and how to ask the server about the moment that is shown.

@@ -2,7 +2,9 @@
 
 import { clipped, colour, pen } from "../charts/canvas.js";
 
-const LARGEST = 22;
+const LARGEST = 34;
+const FINE = 8;
+const FAINT = 0.55;
 const SMALLEST = 4;
 const GAP = 10;
 const LABEL = 13;
@@ -105,8 +107,10 @@ function drawSquares({ context, places, found, side, inks }, view) {
     context.fillRect(x, y, side, side);
     const high = offered[node] ? Math.min(used[node] / offered[node], 1) * side : 0;
     if (high > 0) {
+      context.globalAlpha = side < FINE && high < side && view.by !== "queue" ? FAINT : 1; // a pixel of room is not seen
       context.fillStyle = view.by === "queue" ? inks.queues[found.queue[node]] ?? inks.soft : inks.run;
       context.fillRect(x, y + side - Math.max(high, 1), side, Math.max(high, 1));
+      context.globalAlpha = 1;
     }
     if (found.state[node]) drawState(context, x, y, side, found.state[node], inks);
   }
@@ -120,8 +124,6 @@ function drawSquares({ context, places, found, side, inks }, view) {
 
 // A cordoned node is crossed once, one that is not ready twice.
 function drawState(context, x, y, side, state, inks) {
-  context.strokeStyle = inks.mark;
-  context.lineWidth = 1.5;
   context.beginPath();
   context.moveTo(x, y + side);
   context.lineTo(x + side, y);
@@ -129,7 +131,11 @@ function drawState(context, x, y, side, state, inks) {
     context.moveTo(x, y);
     context.lineTo(x + side, y + side);
   }
-  context.stroke();
+  for (const [ink, width] of [[inks.ground, side < FINE ? 1 : 4], [inks.mark, 1.5]]) { // on a colour of queues it would be lost
+    context.strokeStyle = ink;
+    context.lineWidth = width;
+    context.stroke();
+  }
 }
 
 function drawMarked({ context, places, side, inks }, view) {
@@ -138,7 +144,9 @@ function drawMarked({ context, places, side, inks }, view) {
     context.lineWidth = width;
     context.strokeRect(places.x[node] - 1, places.y[node] - 1, side + 2, side + 2);
   };
-  for (const node of view.marked?.nodes ?? []) outline(node, inks.accent, 2.5);
+  const marked = view.marked?.nodes ?? [];
+  for (const node of marked) outline(node, inks.ground, 6);
+  for (const node of marked) outline(node, inks.stuck, 3);
   if (view.chosen >= 0) outline(view.chosen, inks.ink, 2.5);
 }
 

@@ -3,7 +3,16 @@
 export function routeOf(hash = location.hash) {
   const [path, query = ""] = hash.replace(/^#\/?/, "").split("?");
   const [view = "", ...rest] = path.split("/");
-  return { view: view || "overview", name: rest.map(decodeURIComponent).join("/"), params: new URLSearchParams(query) };
+  return { view: view || "overview", name: rest.map(decoded).join("/"), params: new URLSearchParams(query) };
+}
+
+// An address that somebody typed may hold what stands for no character: it is taken as it is, and nothing is called so.
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
 export function addressTo(view, name = "", parameters = {}) {

@@ -81,8 +81,12 @@ class GangView {
         if (problem.name === "AbortError") return;
       }
     }
-    moments.sort((one, other) => one.time - other.time);
-    if (this.context.isShown) replace(this.parts.life, section("Its life", life(moments)));
+    this.moments = moments.sort((one, other) => one.time - other.time);
+    this.drawLife();
+  }
+
+  drawLife() {
+    if (this.context.isShown && this.moments) replace(this.parts.life, section("Its life", life(this.moments, this.parts.life.clientWidth)));
   }
 
   showMembers() {
@@ -98,6 +102,7 @@ class GangView {
 
   resize() {
     this.members.draw(true);
+    this.drawLife();
   }
 
   stop() {
@@ -145,11 +150,11 @@ function places(gang) {
 }
 
 function domains(level) {
-  const most = Math.max(...level.domains.map((domain) => domain.pods), 1);
+  const all = level.domains.reduce((sum, domain) => sum + domain.pods, level.outside);
   const shown = level.domains.slice(0, 12);
-  const rows = shown.map((domain) => [domain.name, bar(countWords(domain.pods, "pod"), [{ value: domain.pods, kind: "useful" }], most), String(domain.pods)]);
+  const rows = shown.map((domain) => [domain.name, bar(`${countWords(domain.pods, "pod")} of ${all}`, [{ value: domain.pods, kind: "useful" }], all), String(domain.pods)]);
   const more = level.domains.length - shown.length;
-  return [table(level.level, ["Domain", "Share", "#Pods"], rows), more > 0 ? el("p", { class: "note" }, `and ${more} more`) : null, level.outside ? el("p", { class: "note" }, `${countWords(level.outside, "pod")} in none`) : null];
+  return [table(level.level, ["Domain", "Share of its pods", "#Pods"], rows), more > 0 ? el("p", { class: "note" }, `and ${more} more`) : null, level.outside ? el("p", { class: "note" }, `${countWords(level.outside, "pod")} in none`) : null];
 }
 
 function events({ events: found, hidden }) {

@@ -89,6 +89,7 @@ class NodesView {
 
   resize() {
     this.draw();
+    if (this.places) this.showLegend(); // in other colours, where it was light and is dark now
   }
 
   showControls() {
@@ -169,9 +170,9 @@ class NodesView {
     if (!this.level) return replace(this.domains);
     const rows = this.places.blocks.map((block) => {
       const sum = summed(found, resource, block.nodes);
-      return [block.outer ? `${block.outer} / ${block.name}` : block.name, numberWords(block.nodes.length), numberWords(sum.free), numberWords(sum.partly), numberWords(sum.full), amount(sum.room, resource.name), amount(sum.scattered, resource.name)];
+      return [block.outer ? `${block.outer} / ${block.name}` : block.name, numberWords(block.nodes.length), numberWords(sum.free), numberWords(sum.partly), numberWords(sum.full), numberWords(sum.cordoned + sum.unready), amount(sum.room, resource.name), amount(sum.scattered, resource.name)];
     });
-    return replace(this.domains, el("details", { "data-key": "domains" }, el("summary", {}, `The same as a table, by ${this.level.title}`), table(`Nodes by ${this.level.title}`, ["Domain", "#Nodes", "#Free", "#Partly used", "#Full", `#${resource.unit} free`, "#Of which scattered"], rows)));
+    return replace(this.domains, el("details", { "data-key": "domains" }, el("summary", {}, `The same as a table, by ${this.level.title}`), table(`Nodes by ${this.level.title}`, ["Domain", "#Nodes", "#Free", "#Partly used", "#Full", "#Take no pods", `#${resource.unit} free`, "#Of which scattered"], rows)));
   }
 
   open(node) {
@@ -193,6 +194,7 @@ function summed(found, resource, nodes) {
     const left = Math.max(offered - used, 0);
     if (found.state[node] === 1) sum.cordoned += 1;
     if (found.state[node] === 2) sum.unready += 1;
+    if (found.state[node]) continue; // what is left there is no room: it takes no pods
     sum.room += left;
     if (used <= 0) sum.free += 1;
     else if (left > 0) { sum.partly += 1; sum.scattered += left; } else sum.full += 1;

@@ -20,10 +20,15 @@ function list(found) {
   const title = el("h1", {}, "Sessions");
   if (!found.sessions.length) return [title, empty("No session was held yet.")];
   const rows = found.sessions.map((session) => [
-    link(addressTo("session", session.key), `Session ${session.key}`, { "data-key": `session ${session.key}` }), moment(session.now), numberWords(session.placed), numberWords(session.pipelined), numberWords(session.evicted),
-    el("ul", { class: "plain" }, session.sample.map((text) => el("li", {}, text))),
+    link(addressTo("session", session.key), `Session ${session.key}`, { "data-key": `session ${session.key}` }), moment(session.now), some(session.placed), some(session.pipelined), some(session.evicted),
+    session.sample.length ? el("ul", { class: "plain" }, session.sample.map((text) => el("li", {}, text))) : el("span", { class: "soft" }, session.placed + session.pipelined + session.evicted ? "" : "nothing"),
   ]);
   return [title, el("p", {}, "The last sessions, the latest first. Open one to go through it step by step."), table("Sessions", ["Session", "When", "#Placed", "#Pipelined", "#Evicted", "What it decided"], rows)];
+}
+
+// Most sessions decide nothing: those that did are to be seen among them.
+function some(count) {
+  return count ? numberWords(count) : el("span", { class: "soft" }, "–");
 }
 
 export function sessionView(context) {
@@ -71,7 +76,7 @@ class SessionView {
 
   showHead(found) {
     const { placed, pipelined, evicted } = found.decided;
-    replace(this.head, el("h1", {}, found.title, this.gang ? `: ${this.gang}` : ""),
+    replace(this.head, el("h1", {}, capital(found.title), this.gang ? `: ${this.gang}` : ""),
       figures([["Placed", countWords(placed, "pod")], ["Pipelined", countWords(pipelined, "pod")], ["Evicted", countWords(evicted, "pod")], ["Steps", numberWords(found.shown), ` of ${numberWords(found.count)}`]]),
       found.left ? el("p", { class: "note" }, `The first ${numberWords(this.rows.length)} steps are listed; name a gang, or choose a lower level.`) : null);
   }
@@ -125,6 +130,10 @@ class SessionView {
   stop() {
     this.context.stop();
   }
+}
+
+function capital(words) {
+  return `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`;
 }
 
 function columns() {

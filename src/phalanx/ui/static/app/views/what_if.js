@@ -143,7 +143,7 @@ function all(found) {
   const summary = el("p", { class: "headline", "data-part": "summary" }, found.text);
   if (!found.gangs.length) return section("What would change", summary, idle);
   const rows = (good) => found.gangs.filter((gang) => gang.good === good).map((gang) => [link(addressTo("gang", gang.gang), gang.gang), gang.text.replace(`${gang.gang} would `, ""), String(gang.evictedPods || "–"), String(gang.movedPods || "–")]);
-  const part = (title, good) => (rows(good).length ? el("div", {}, el("h3", {}, `${title} (${countWords(rows(good).length, "gang")})`), table(title, ["Gang", "Would", "#Pods evicted", "#Pods moved"], rows(good))) : null);
+  const part = (title, good) => (rows(good).length ? el("div", {}, el("h3", {}, `${title} (${countWords(rows(good).length, "gang")})`), table(title, ["Gang", "Would", "#Pods evicted", "#Pods moved"], rows(good), { class: "cards" })) : null);
   return section("What would change", summary, idle, part("Goes on or starts", true), part("Pays for it", false));
 }
 
