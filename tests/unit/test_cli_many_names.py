@@ -75,6 +75,16 @@ def test_shows_the_gangs_that_are_there() -> None:
     assert [line.split()[0] for line in result.stdout.splitlines()] == ["NAME", "b"]
 
 
+def test_a_gang_is_shown_by_the_name_of_its_owner_or_the_beginning_of_its_own() -> None:
+    with cluster() as (store, server):
+        for document in build.gang("train-7f3a", tasks=1):
+            owner = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "llama", "uid": "u", "controller": True}
+            store.load({**document, "metadata": {**document["metadata"], "ownerReferences": [owner]}})
+        for name in ("train-7f3a", "llama", "train"):
+            result = run(server, "get", "gang", name, "nosuch", "-o", "name")
+            assert (result.exit_code, result.stdout, result.stderr) == (1, "gang/train-7f3a\n", NO_GANG)
+
+
 def test_describes_the_pods_that_are_there() -> None:
     with cluster() as (_, server):
         result = run(server, "describe", "pod", "nosuch", "a-0", "b-0")

@@ -9,6 +9,7 @@ import msgspec
 
 from phalanx.cli import output
 from phalanx.cli.custom_columns import NOTHING, custom_columns, sorted_by
+from phalanx.cli.gang_choice import gang_called
 from phalanx.cli.get import GetOptions
 from phalanx.cli.jsonpath import check_path, filled
 from phalanx.cli.lookup import Looking, find, is_gang, kind_names, kinds_here, named_targets, title
@@ -170,15 +171,23 @@ async def _found_gangs(client: Client, asked: GetOptions, names: Sequence[str], 
     if asked.labels or asked.fields:
         raise click.UsageError("gangs have no labels or fields to select by; select pods or podgroups")
     found = await _listed_gangs(client, asked.place)
-    there = {name for name in names if await looking.at(_gang_in(found, client, name)) is not None}
+    meant = [await looking.at(_gang_meant(found, client, asked, name)) for name in names]
+    there = {gang["metadata"]["name"] for gang in meant if gang is not None}
     shown = [item for item in found if not names or item["metadata"]["name"] in there]
     return await _with_eta(client, shown) if asked.has_eta else shown
+
+
+async def _gang_meant(found: Sequence[Document], client: Client, asked: GetOptions, name: str) -> Document:
+    """Return the gang of a name; in one namespace its owner's name, or the beginning of its own, will do."""
+    is_exact = asked.everywhere or any(item["metadata"]["name"] == name for item in found)
+    return await (_gang_in(found, client, name) if is_exact else gang_called(client, asked.place, name))
 
 
 async def _follow_gangs(
     client: Client, asked: GetOptions, _: str, names: Sequence[str], shown: Sequence[Document], table: "_Table"
 ) -> None:
     """Show every gang that changes."""
+    followed = {item["metadata"]["name"] for item in shown} if names else set()
     changed = asyncio.Event()
 
     async def listen(kind: Kind) -> None:
@@ -194,7 +203,7 @@ async def _follow_gangs(
             changed.clear()
             before, shown = shown, await gangs(client, asked.place)
             for item in shown:
-                if item not in before and (not names or item["metadata"]["name"] in names):
+                if item not in before and (not followed or item["metadata"]["name"] in followed):
                     table.write_more(item)
 
 
