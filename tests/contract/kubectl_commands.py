@@ -179,6 +179,8 @@ get podgroups.scheduling.volcano.sh train -o jsonpath={.spec.minMember}
 get pods
 get pods -o wide
 get pods --sort-by=.metadata.name
+get pods --sort-by=.spec.schedulerName
+get pods --sort-by=.status.phase --no-headers
 get pods --field-selector status.phase=Pending
 get pods --field-selector spec.nodeName=
 get pods -l app=train -o name

@@ -81,8 +81,8 @@ def ground(request: pytest.FixtureRequest, mode: OperatorMode, tmp_path_factory:
 def lane(request: pytest.FixtureRequest, ground: ControlPlane, mode: OperatorMode) -> Iterator[Lane]:
     """A mode on empty nodes; if the test is a lane, one that the mode has."""
     mark = request.node.get_closest_marker("lane")
-    if mark is not None:
-        _name(request, mode, mark.args[0])
+    if mark is not None and mark.args[0] in mode.known_defects:
+        request.applymarker(pytest.mark.xfail(reason=mode.known_defects[mark.args[0]], raises=AssertionError, strict=True))
     assert wait_until(lambda: not ground.kubectl("get", "pods", "-A", "-o", "name"), WAIT_SECONDS, step=0.5), "pods of another lane"
     with Site(ground) as site:
         lane = Lane(ground, site, mode)
@@ -92,31 +92,42 @@ def lane(request: pytest.FixtureRequest, ground: ControlPlane, mode: OperatorMod
         mode.leave(lane)
 
 
-def _name(request: pytest.FixtureRequest, mode: OperatorMode, lane: str) -> None:
-    """Let results know the lane, leave it out where it does not apply, and expect a defect that is known."""
-    request.node.user_properties += [("mode", mode.key), ("lane", lane)]
-    if lane in mode.not_applicable:
-        pytest.skip(mode.not_applicable[lane])
-    if lane in mode.known_defects:
-        request.applymarker(pytest.mark.xfail(reason=mode.known_defects[lane], raises=AssertionError, strict=True))
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what `make test` has no time for."""
-    if config.getoption("operators"):
-        return
-    left_out = [item for item in items if item.path.is_relative_to(HERE) and _is_only_for_all(item)]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in left_out]
+    """Leave out what `make test` has no time for, and let results know the lanes, also those whose operator will not start."""
+    ours = [item for item in items if item.path.is_relative_to(HERE)]
+    if not config.getoption("operators"):
+        left_out = [item for item in ours if _is_only_for_all(item)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+    for item in ours:
+        if (found := _lane_of(item)) is not None:
+            _name(item, *found)
+
+
+def _name(item: pytest.Item, mode: OperatorMode, lane: str) -> None:
+    """Name a lane in results if its operator is built, and leave it out where it does not apply."""
+    if lane in mode.not_applicable:
+        item.add_marker(pytest.mark.skip(reason=mode.not_applicable[lane]))
+    if all(map(is_built, (mode.operator, *mode.needs))):
+        item.user_properties += [("mode", mode.key), ("lane", lane)]
 
 
 def _is_only_for_all(item: pytest.Item) -> bool:
+    found = _lane_of(item)
+    if found is None:
+        return item.path.stem not in ALWAYS
+    mode, lane = found
+    return lane not in mode.in_make_test
+
+
+def _lane_of(item: pytest.Item) -> tuple[OperatorMode, str] | None:
+    """Return the mode and the lane of a test; None for those that are no lanes."""
     mark = item.get_closest_marker("lane")
     if mark is None or not isinstance(item, pytest.Function):
-        return item.path.stem not in ALWAYS
+        return None
     mode = item.callspec.params["mode"]
     assert isinstance(mode, OperatorMode)
-    return mark.args[0] not in mode.in_make_test
+    return mode, str(mark.args[0])
 
 
 def pytest_configure(config: pytest.Config) -> None:

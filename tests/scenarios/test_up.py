@@ -47,6 +47,12 @@ class Site:
         """Start a command and leave it to the test to end it."""
         return launch([*PHALANX, *arguments], cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
+    def make_settings(self, name: str, colour: str) -> None:
+        """Let there be a ConfigMap."""
+        file = self.folder / f"{name}.yaml"
+        file.write_text(f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{colour: {colour}}}\n")
+        assert self.run("apply", "-f", str(file)).returncode == 0
+
     def run(self, *arguments: str) -> Run:
         """Run a command to its end."""
         return subprocess.run(
@@ -208,6 +214,20 @@ def test_a_watch_shows_changes_until_it_is_interrupted(site: Site) -> None:
     watch.send_signal(signal.SIGINT)
     assert watch.communicate(timeout=PATIENCE_SECONDS)[1] == ""
     assert watch.returncode == 0
+
+
+def test_a_watch_of_named_objects_shows_no_others(site: Site) -> None:
+    site.up("--nodes", "0")
+    for name in ("other", "seen"):
+        site.make_settings(name, "red")
+    watch = site.start("get", "configmap/seen", "-o", "name", "-w")
+    lines = _stream(watch.stdout)
+    assert lines.readline() == "configmap/seen\n"
+    for name in ("other", "seen"):
+        site.make_settings(name, "blue")
+    assert lines.readline() == "configmap/seen\n"
+    watch.send_signal(signal.SIGINT)
+    assert watch.communicate(timeout=PATIENCE_SECONDS) == ("", "")
 
 
 def test_time_can_pass_faster(site: Site, tmp_path: Path) -> None:

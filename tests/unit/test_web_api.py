@@ -213,6 +213,42 @@ def test_objects_come_as_a_table_for_those_who_like_tables(api: Api) -> None:
     api.remove("pods/seen", {"gracePeriodSeconds": 0})
 
 
+@pytest.mark.parametrize(
+    ("asked", "brings"), [("", "PartialObjectMetadata"), ("Metadata", "PartialObjectMetadata"), ("Object", "Pod"), ("None", None)]
+)
+def test_rows_of_a_table_bring_what_was_asked_for_of_their_objects(api: Api, asked: str, brings: str | None) -> None:
+    api.bound_pod("sorted")
+    viewer = Api(replace(api.connection, headers=TABLE), "default")
+    listed = viewer.read("pods", includeObject=asked).body
+    watched = next(viewer.watch("pods", includeObject=asked, seconds=1))["object"]
+    for table in (listed, watched):
+        found = table["rows"][0]["object"]
+        assert (found and found["kind"]) == brings
+        assert asked != "Object" or found == api.read("pods/sorted").body
+    api.remove("pods/sorted", {"gracePeriodSeconds": 0})
+
+
+def test_a_table_of_rows_with_something_else_is_refused(api: Api) -> None:
+    viewer = Api(replace(api.connection, headers=TABLE), "default")
+    refused = viewer.read("pods", includeObject="Everything")
+    assert (refused.code, refused.body["reason"]) == (400, "BadRequest")
+    assert refused.body["message"] == "includeObject: Invalid value: \"Everything\": must be 'Metadata', 'Object', 'None', or empty"
+    assert api.read("pods", includeObject="Everything").code == 200
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+def test_kubectl_sorts_by_any_field(server: Connection, api: Api, tmp_path: Path) -> None:
+    for name, node in (("first", "b"), ("second", "a")):
+        api.pod(name)
+        assert api.bind(name, node).code == 201
+    kubectl = ["kubectl", "--server", server.server, f"--cache-dir={tmp_path}"]
+    typed = [*kubectl, "get", "pods", "--sort-by=.spec.nodeName", "--no-headers"]
+    done = subprocess.run(typed, text=True, capture_output=True, timeout=60, check=True)
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["second", "first"]
+    for name in ("first", "second"):
+        api.remove(f"pods/{name}", {"gracePeriodSeconds": 0})
+
+
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 def test_kubectl_gets_and_applies(server: Connection, tmp_path: Path) -> None:
     manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: typed}\ndata: {a: b}\n"

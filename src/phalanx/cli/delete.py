@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
-  phalanx delete gang bert -n research
+  phalanx delete gang/bert job/evaluate -n research
   phalanx delete pods --all -n research --dry-run=server
 """
 
@@ -46,9 +46,10 @@ def command(
     Pods on a node get their grace period; objects with finalizers are deleted once these are removed.
     """
     from phalanx.cli.delete_run import Deleter, by_name, listed_targets, of_files
-    from phalanx.cli.lookup import Looking, split_name
+    from phalanx.cli.lookup import Looking, named_targets
 
-    asked = DeleteOptions(*split_name(kind or "", names), **options)
+    named = named_targets(kind or "", names)
+    asked = DeleteOptions(kind or "", bool(named), **options)
     asked.refuse_clashes()
     described = of_files(asked.files) if asked.files else []
 
@@ -57,8 +58,8 @@ def command(
         listed = await listed_targets(client, asked.kind, namespace, asked.labels) if asked.selects else []
         for target in (*described, *listed):
             await deleter.delete(*target)
-        for name in asked.names:
-            for target in await looking.at(by_name(client, asked.kind, namespace, name)) or ():
+        for kind_name, name in named:
+            for target in await looking.at(by_name(client, kind_name, namespace, name)) or ():
                 await deleter.delete(*target)
         return deleter.refused + looking.missing
 
@@ -71,7 +72,7 @@ class DeleteOptions:
     """What was typed."""
 
     kind: str
-    names: tuple[str, ...]
+    has_names: bool
     files: tuple[str, ...]
     grace: int | None
     is_all: bool
@@ -87,9 +88,9 @@ class DeleteOptions:
         """Refuse what does not go together."""
         if self.files and (self.kind or self.selects):
             raise click.UsageError("name objects, or the files that describe them with -f, not both")
-        if self.names and self.selects:
+        if self.has_names and self.selects:
             raise click.UsageError("name objects, or choose them with --all or -l, not both")
         if self.is_all and self.labels:
             raise click.UsageError("--all and -l exclude each other: -l alone deletes all that match")
-        if not self.files and not (self.names or (self.kind and self.selects)):
+        if not self.files and not (self.has_names or (self.kind and self.selects)):
             raise click.UsageError("nothing to delete: write KIND NAME, KIND --all, or -f PATH")

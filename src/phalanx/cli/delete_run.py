@@ -7,7 +7,7 @@ import click
 from phalanx.cli import output
 from phalanx.cli.dry_run import CLIENT, NONE, SERVER, SUFFIXES
 from phalanx.cli.get_run import gangs, group_kind
-from phalanx.cli.lookup import find, is_gang, kinds_here, title
+from phalanx.cli.lookup import find, is_gang, kind_names, kinds_here, title
 from phalanx.dialects.cluster import describe
 from phalanx.errors import ClusterError, SnapshotError, Unreachable
 from phalanx.model.kinds import NAMESPACE, POD, Document, Kind, kind_of
@@ -47,21 +47,24 @@ async def _of_gang(client: Client, gang: Document) -> list[ObjectPlace]:
     return [*found, *([] if group is None else [(group, namespace, name.partition("@")[0])])]
 
 
-async def listed_targets(client: Client, kind_name: str, namespace: str, labels: str) -> list[ObjectPlace]:
+async def listed_targets(client: Client, kind: str, namespace: str, labels: str) -> list[ObjectPlace]:
     """Return all objects of some kinds in a namespace, or those with these labels; of gangs their pods and groups."""
+    found = [target for part in kind_names(kind) for target in await _listed(client, part, namespace, labels)]
+    if not found:
+        output.complain(f"no {kind} to delete in namespace {namespace}")
+    return list(dict.fromkeys(found))  # a pod may be there as one, and as a member of its gang
+
+
+async def _listed(client: Client, kind_name: str, namespace: str, labels: str) -> list[ObjectPlace]:
     if is_gang(kind_name):
         if labels:
             raise click.UsageError("gangs have no labels to select by; select pods or podgroups")
-        found = [target for gang in await gangs(client, namespace) for target in await _of_gang(client, gang)]
-    else:
-        kinds = [kind for part in kind_name.split(",") for kind in await kinds_here(client, part)]
-        lists = [(kind, await client.list(kind, namespace if kind.is_namespaced else "", labels=labels)) for kind in kinds]
-        found = [
-            (kind, item["metadata"].get("namespace", ""), item["metadata"]["name"]) for kind, one in lists for item in one.items
-        ]
-    if not found:
-        output.complain(f"no {kind_name} to delete in namespace {namespace}")
-    return found
+        return [target for gang in await gangs(client, namespace) for target in await _of_gang(client, gang)]
+    lists = [
+        (kind, await client.list(kind, namespace if kind.is_namespaced else "", labels=labels))
+        for kind in await kinds_here(client, kind_name)
+    ]
+    return [(kind, item["metadata"].get("namespace", ""), item["metadata"]["name"]) for kind, one in lists for item in one.items]
 
 
 class Deleter:

@@ -9,9 +9,10 @@ import msgspec
 
 from phalanx.cli import output
 from phalanx.cli.custom_columns import NOTHING, custom_columns, sorted_by
+from phalanx.cli.gang_choice import gang_called
 from phalanx.cli.get import GetOptions
 from phalanx.cli.jsonpath import check_path, filled
-from phalanx.cli.lookup import Looking, find, is_gang, kinds_here, split_name, title
+from phalanx.cli.lookup import Looking, find, is_gang, kind_names, kinds_here, named_targets, title
 from phalanx.cli.streams import visible
 from phalanx.errors import Forbidden, Gone, Missing, Unreachable
 from phalanx.explain.gang_status import GangStatus
@@ -26,22 +27,30 @@ BETWEEN_LOOKS_SECONDS = 0.5
 
 async def show(client: Client, asked: GetOptions) -> bool:
     """Show what was asked for; return whether all of it is there."""
-    kind_name, names = split_name(asked.kind, asked.names)
-    table = _Table(client, asked)
-    if is_gang(kind_name):
-        return await _show_gangs(client, asked, names, table)
-    kinds = [kind for part in kind_name.split(",") for kind in await kinds_here(client, part)]
-    looking = Looking()
-    items = (
-        [found[1] for name in names if (found := await looking.at(find(client, kind_name, asked.namespace, name))) is not None]
-        if names
-        else await _listed(client, asked, kinds)
-    )
-    if items or not names:
-        table.write(items, is_one=len(names) == 1)
+    targets, looking, table = named_targets(asked.kind, asked.names), Looking(), _Table(client, asked)
+    names_by_kind: dict[str, list[str]] = {} if targets else {part: [] for part in kind_names(asked.kind)}
+    for kind_name, name in targets:
+        names_by_kind.setdefault(kind_name, []).append(name)
+    found = {each: await _found(client, asked, each, names, looking) for each, names in names_by_kind.items()}
+    items = [item for each in found.values() for item in each]
+    if items or not targets:
+        table.write(items, is_one=len(targets) == 1)
     if asked.follows and not looking.missing:
-        await _follow(client, asked, kinds, table)
+        async with asyncio.TaskGroup() as tasks:
+            for kind_name, names in names_by_kind.items():
+                follow = _follow_gangs if is_gang(kind_name) else _follow
+                tasks.create_task(follow(client, asked, kind_name, names, found[kind_name], table))
     return not looking.missing
+
+
+async def _found(client: Client, asked: GetOptions, kind_name: str, names: Sequence[str], looking: Looking) -> list[Document]:
+    """Return the objects of a kind, or those of these names."""
+    if is_gang(kind_name):
+        return await _found_gangs(client, asked, names, looking)
+    if not names:
+        return await _listed(client, asked, await kinds_here(client, kind_name))
+    found = [await looking.at(find(client, kind_name, asked.namespace, name)) for name in names]
+    return [dict(each[1]) for each in found if each is not None]
 
 
 async def _listed(client: Client, asked: GetOptions, kinds: Sequence[Kind]) -> list[Document]:
@@ -51,16 +60,18 @@ async def _listed(client: Client, asked: GetOptions, kinds: Sequence[Kind]) -> l
     return found
 
 
-async def _follow(client: Client, asked: GetOptions, kinds: Sequence[Kind], table: "_Table") -> None:
-    """Show every change of some kinds; an end or a gap in a watch begins a new one."""
+async def _follow(
+    client: Client, asked: GetOptions, kind_name: str, names: Sequence[str], shown: Sequence[Document], table: "_Table"
+) -> None:
+    """Show every change of some objects; an end or a gap in a watch begins a new one."""
 
     async def follow(kind: Kind) -> None:
         async for change in changes(client, kind, asked.place, asked.labels, asked.fields):
-            if not asked.names or change["metadata"]["name"] in asked.names:
+            if not names or change["metadata"]["name"] in names:
                 table.write_more(change)
 
     async with asyncio.TaskGroup() as tasks:
-        for kind in kinds:
+        for kind in await kinds_here(client, kind_name):
             tasks.create_task(follow(kind))
 
 
@@ -156,22 +167,27 @@ async def _with_eta(client: Client, shown: list[Document]) -> list[Document]:
     return [*await with_eta(client, shown)]
 
 
-async def _show_gangs(client: Client, asked: GetOptions, names: tuple[str, ...], table: "_Table") -> bool:
+async def _found_gangs(client: Client, asked: GetOptions, names: Sequence[str], looking: Looking) -> list[Document]:
     if asked.labels or asked.fields:
         raise click.UsageError("gangs have no labels or fields to select by; select pods or podgroups")
-    looking, found = Looking(), await _listed_gangs(client, asked.place)
-    there = {name for name in names if await looking.at(_gang_in(found, client, name)) is not None}
+    found = await _listed_gangs(client, asked.place)
+    meant = [await looking.at(_gang_meant(found, client, asked, name)) for name in names]
+    there = {gang["metadata"]["name"] for gang in meant if gang is not None}
     shown = [item for item in found if not names or item["metadata"]["name"] in there]
-    if shown or not names:
-        table.write(await _with_eta(client, shown) if asked.has_eta else shown, is_one=len(names) == 1)
-    if asked.follows and not looking.missing:
-        await _follow_gangs(client, asked, shown, table)
-    return not looking.missing
+    return await _with_eta(client, shown) if asked.has_eta else shown
 
 
-async def _follow_gangs(client: Client, asked: GetOptions, shown: Sequence[Document], table: "_Table") -> None:
+async def _gang_meant(found: Sequence[Document], client: Client, asked: GetOptions, name: str) -> Document:
+    """Return the gang of a name; in one namespace its owner's name, or the beginning of its own, will do."""
+    is_exact = asked.everywhere or any(item["metadata"]["name"] == name for item in found)
+    return await (_gang_in(found, client, name) if is_exact else gang_called(client, asked.place, name))
+
+
+async def _follow_gangs(
+    client: Client, asked: GetOptions, _: str, names: Sequence[str], shown: Sequence[Document], table: "_Table"
+) -> None:
     """Show every gang that changes."""
-    names = {item["metadata"]["name"] for item in shown} if split_name(asked.kind, asked.names)[1] else set()
+    followed = {item["metadata"]["name"] for item in shown} if names else set()
     changed = asyncio.Event()
 
     async def listen(kind: Kind) -> None:
@@ -187,7 +203,7 @@ async def _follow_gangs(client: Client, asked: GetOptions, shown: Sequence[Docum
             changed.clear()
             before, shown = shown, await gangs(client, asked.place)
             for item in shown:
-                if item not in before and (not names or item["metadata"]["name"] in names):
+                if item not in before and (not followed or item["metadata"]["name"] in followed):
                     table.write_more(item)
 
 

@@ -111,18 +111,33 @@ def title(kind: "Kind", name: str) -> str:
     return f"{kind.kind.lower()}{f'.{kind.group}' if kind.group else ''}/{name}"
 
 
-def split_name(kind: str, names: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """Return a kind and its names, also when they were typed as ``pod/train-0``."""
-    kind_name, _, name = kind.partition("/")
-    return kind_name, ((name, *names) if name else names)
+def kind_names(kind: str) -> list[str]:
+    """Return the kinds that were typed together, as in ``pods,jobs``."""
+    return kind.split(",")
+
+
+def named_targets(kind: str, names: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Return kinds and names as typed: ``job a b``, ``pods,jobs a`` or ``job/a pod/b``; none where a kind stands alone."""
+    if "/" not in kind:
+        return [(part, name) for part in kind_names(kind) for name in names]
+    return [_target(word) for word in (kind, *names)]
 
 
 def typed_targets(kind: str, names: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Return kinds and names as typed: ``job a b``, ``job/a vcjob/b``, or names of gangs alone."""
-    if names and "/" not in kind and is_known(kind):
-        return [(kind, name) for name in names]
-    words = [kind, *names] if "/" in kind or not is_known(kind) else []
-    return [(split_name(word, ())[0], split_name(word, ())[1][0]) if "/" in word else ("gang", word) for word in words]
+    """Return kinds and names as typed, also names of gangs without a kind, among others that have one."""
+    if "/" not in kind and all(map(is_known, kind_names(kind))):
+        return named_targets(kind, names)
+    return [_target(word) if "/" in word else ("gang", word) for word in (kind, *names)]
+
+
+def _target(word: str) -> tuple[str, str]:
+    """Return the kind and the name of ``job/a``."""
+    from click import UsageError
+
+    kind, _, name = word.partition("/")
+    if not (kind and name) or "/" in name:
+        raise UsageError(f"{word!r} is no KIND/NAME; write KIND NAME NAME, or KIND/NAME KIND/NAME")
+    return kind, name
 
 
 async def find(client: "Client", kind_name: str, namespace: str, name: str) -> tuple["Kind", dict[str, Any]]:

@@ -154,7 +154,7 @@ class Api:
         return {"kind": f"{kind.kind}List", "apiVersion": kind.api_version, "metadata": meta, "items": page.items}
 
     def _table(self, asked: ApiRequest, items: list[Document], meta: Document) -> Document:
-        return table_of(asked.target.kind, items, meta, self._store.now)
+        return table_of(asked.target.kind, items, meta, self._store.now, asked.included)
 
     async def _streamed(self, request: web.Request, asked: ApiRequest) -> web.StreamResponse:
         if len(self._streams) >= WATCHES.most:

@@ -17,7 +17,7 @@ from phalanx.store.selection import Selection, check_fields, selection
 from phalanx.web import protobuf
 from phalanx.web.containers import is_about_containers
 from phalanx.web.scale import SCALED
-from phalanx.web.tables import wants_table
+from phalanx.web.tables import included_in_rows, wants_table
 from phalanx.web.watches import LONGEST, WatchRequest
 
 JSON_FORMS = ("application/json", "application/octet-stream", *patches.FORMS)
@@ -36,6 +36,7 @@ class ApiRequest:
         self.query, self.body = request.query, body
         self.form, self._agent = request.content_type, request.headers.get("User-Agent", "")
         self.is_table = wants_table(request.headers.get("Accept", ""))
+        self.included = included_in_rows(self.query.get("includeObject", "") if self.is_table else "")
         self.target = resource_path(_as_binding(request.path, body))
         self.verb = _verb(request.method, self.target)
 
