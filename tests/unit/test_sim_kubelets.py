@@ -2,7 +2,7 @@
 
 from random import Random
 
-from phalanx.model.kinds import Document
+from phalanx.model.kinds import POD, Document
 from phalanx.sim.kubelets import Kubelets
 from phalanx.sim.settings import Delays, Settings, Span
 from phalanx.sim.virtual_time import VirtualTime
@@ -28,6 +28,19 @@ def test_a_bound_pod_runs_after_pulling_and_starting() -> None:
     assert worlds.phases(store) == {"x": "Pending"}
     time.advance(1012)
     assert worlds.phases(store) == {"x": "Running"}
+
+
+def test_the_containers_of_a_pod_that_runs_are_ready() -> None:
+    store, time, kubelets = place()
+    store.bind("default", "x", "node-0")
+    time.advance(1012)
+    pod = store.get(POD, "default", "x")
+    assert [(item["name"], item["ready"], list(item["state"])) for item in pod["status"]["containerStatuses"]] == [
+        ("main", True, ["running"])
+    ]
+    kubelets.succeed(pod)
+    pod = store.get(POD, "default", "x")
+    assert [(item["ready"], list(item["state"])) for item in pod["status"]["containerStatuses"]] == [(False, ["terminated"])]
 
 
 def test_a_leaving_pod_is_gone_after_stopping_and_at_most_after_its_grace() -> None:

@@ -59,7 +59,9 @@ class Kubelets:
         moment = moment_text(int(self._time.now))
         ready = {"type": "Ready", "status": "True", "lastTransitionTime": moment}
         found = self._store.find(POD, pod["metadata"]["namespace"], pod["metadata"]["name"]) or pod
-        self.write(pod, {"phase": "Running", "startTime": moment, "conditions": [*found["status"].get("conditions", ()), ready]})
+        conditions = [*found["status"].get("conditions", ()), ready]
+        running = _containers(pod, {"running": {"startedAt": moment}}, is_ready=True)
+        self.write(pod, {"phase": "Running", "startTime": moment, "conditions": conditions, "containerStatuses": running})
 
     def _stop(self, pod: Document) -> None:
         meta = pod["metadata"]
@@ -69,9 +71,7 @@ class Kubelets:
     def succeed(self, pod: Document) -> None:
         """Let all containers of a pod end well."""
         end = {"exitCode": 0, "reason": "Completed", "finishedAt": moment_text(int(self._time.now))}
-        names = [(item["name"], item.get("image", "")) for item in pod["spec"].get("containers") or ()]
-        ended = [{"name": name, "image": image, "ready": False, "state": {"terminated": end}} for name, image in names]
-        self.write(pod, {"phase": "Succeeded", "containerStatuses": ended})
+        self.write(pod, {"phase": "Succeeded", "containerStatuses": _containers(pod, {"terminated": end}, is_ready=False)})
 
     def write(self, pod: Document, status: Document) -> None:
         """Write parts of a pod's status, if the pod is still there."""
@@ -80,6 +80,14 @@ class Kubelets:
             self._store.patch(POD, meta["namespace"], meta["name"], {"status": status}, is_status=True)
         except Missing:
             self._known.pop(meta["uid"], None)
+
+
+def _containers(pod: Document, state: Document, *, is_ready: bool) -> list[Document]:
+    """Return all containers of a pod in the same state, as a kubelet reports them."""
+    return [
+        {"name": item["name"], "image": item.get("image", ""), "restartCount": 0, "ready": is_ready, "state": state}
+        for item in pod["spec"].get("containers") or ()
+    ]
 
 
 def _state(pod: Document) -> str:
