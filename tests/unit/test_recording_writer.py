@@ -227,3 +227,28 @@ def test_what_was_dropped_last_is_marked_too(tmp_path: Path) -> None:
         writer.add(heard(1))
     writer.close()
     assert [entry.count for entry in all_entries(tmp_path) if isinstance(entry, Dropped)] == [writer.dropped]
+
+
+def test_what_is_dropped_right_after_a_checkpoint_makes_a_gap_too(tmp_path: Path) -> None:
+    writer, cache = (
+        LogWriter(tmp_path, Bounds(queued=2), report=list[str]().append),
+        SchedulerCache(ObjectCluster(), report=pytest.fail),
+    )
+    recorder = Recorder(Recorded("test", cache, list, lambda: 1.0), writer, Config("phalanx", ""))
+
+    def slow() -> list[Moment]:
+        time.sleep(0.1)
+        return [Moment(0.0)]
+
+    recorder.turn()
+    eventually(lambda: writer.is_idle)
+    writer.add(slow)
+    eventually(lambda: not writer._queue)
+    writer.add(heard(1))
+    writer.wants_checkpoint = True
+    recorder.turn()
+    writer.add(heard(2))
+    assert writer.dropped == 1
+    recorder.turn()
+    recorder.close()
+    assert sum(isinstance(entry, Header) for _, entry in Recording(tmp_path, tell=pytest.fail).entries()) == 3

@@ -54,17 +54,16 @@ class Recording:
         expected: tuple[str, int] | None = None
         objects = KnownObjects()
         for path in self._paths_since(since):
-            reader, is_known, was_carried = SegmentReader(path), False, False
+            reader, is_known = SegmentReader(path), False
             for entry in reader.entries():
                 if isinstance(entry, Header):
                     is_known = expected == (entry.process, entry.segment)
                     expected = (entry.process, entry.segment + 1)
-                if isinstance(entry, Dropped) and not was_carried:
-                    expected = None  # otherwise it was before this segment
+                if isinstance(entry, Dropped):
+                    expected = None
                 if (not is_known or isinstance(entry, Checkpoint)) and (whole := objects.whole(entry)) is not None:
                     yield path, whole
-                was_carried = isinstance(entry, Carried)
-                is_known = is_known and not was_carried
+                is_known = is_known and not isinstance(entry, Carried)
             if reader.damage is not None:
                 expected = None
                 self._tell(self._damage_text(reader, path))
