@@ -6,8 +6,13 @@ from pathlib import Path
 from phalanx.stepping.breakpoints import FORMS
 from phalanx.stepping.commands import COMMANDS
 from phalanx.stepping.watches import GANG_FIGURES, NODE_FIGURES
+from phalanx.testing import build
+from tests.support.stepped_sessions import data, debugger
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "step.md").read_text()
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE = (DOCS / "reference" / "step.md").read_text()
+TUTORIAL = (DOCS / "tutorial" / "step-through-a-session.md").read_text()
+POLICY = build.policy(actions="enqueue, allocate, preempt, reclaim", tiers=[["priority", "gang", "predicates", "nodeorder"]])
 
 
 def first_cells(title: str) -> list[str]:
@@ -31,3 +36,15 @@ def test_every_breakpoint_is_on_the_page() -> None:
 def test_every_watch_is_on_the_page() -> None:
     cells = " ".join(first_cells("Watches"))
     assert set(re.findall(r"\.([a-z]+)`", cells)) == {*NODE_FIGURES, *GANG_FIGURES, "allocated", "deserved"}
+
+
+def test_what_is_typed_in_place_of_a_breakpoint_of_volcano_is_understood() -> None:
+    rows = re.findall(r"^\| .* \|$", TUTORIAL.partition("## From breakpoints in Volcano's source")[2], re.MULTILINE)[2:]
+    typed = {text for row in rows for text in re.findall(r"`((?:break|watch|show|order) [^`]*)`", row.rpartition(" | ")[2])}
+    assert len(rows) > 20
+    assert len(typed) > 20
+    cluster = build.cluster(nodes=1, policy=POLICY)
+    cluster.submit(build.gang("train", tasks=2, gpus=1))
+    for text in sorted(typed):
+        answer = data(debugger(cluster), text.replace("NAMESPACE/NAME", "default/train"))
+        assert "error" not in answer, text

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from phalanx.cli import main
 from phalanx.config.policies import policy_of_profile
 from phalanx.recording import log_writer
-from phalanx.recording.entries import Decided, Header
+from phalanx.recording.entries import Decided, Header, Moment
 from phalanx.recording.segments import SegmentReader, SegmentWriter, segment_paths
 from tests.support import sim_worlds as worlds
 from tests.support.recordings import all_entries, assert_same, recorded, replayed
@@ -23,6 +23,8 @@ EXAMPLES = (
     "volcano-job-restart", "yunikorn", "kai-binder-rollback", "kai-shared-gpu", "kai-fair-share", "preempt", "reclaim",
     "stale-gang", "topology-hard", "unbound-volume",
 )  # fmt: skip
+BEGUN = 1_767_225_600.0
+"""2026-01-01T00:00:00Z."""
 WORK = ["--workload", "generated:jobs=40,nodes=4,days=1,load=1.2", "--seed", "3"]
 
 
@@ -209,6 +211,40 @@ def test_a_moment_of_a_recording_can_be_asked_about(log: Path) -> None:
     assert eta.exit_code in (0, 3), eta.output
     tried = run("try", "-f", str(ROOT / "examples" / "deadlock"), "--log", str(log), "--at", "06:00")
     assert tried.exit_code in (0, 1, 3), tried.output
+
+
+def test_the_day_of_a_time_of_day_is_told(log: Path) -> None:
+    assert f"note: {log}: the cluster at 2026-01-03T06:01:00Z" in run("schedule", "--log", str(log), "--at", "06:01").stderr
+    assert run("schedule", "--log", str(log), "--at", "2026-01-02T06:00:00Z").stderr == ""
+
+
+def test_a_moment_in_a_gap_shows_the_cluster_before_it_and_says_so(tmp_path: Path) -> None:
+    world = worlds.world(policy=policy_of_profile("phalanx"), start=BEGUN)
+    for until in (100, 400):
+        with recorded(world, tmp_path):
+            worlds.run(world, until)
+        worlds.run(world, until + 200)
+    in_gap, known = (
+        run("schedule", "--log", str(tmp_path), "--at", time) for time in ("2026-01-01T00:03:20Z", "2026-01-01T00:01:20Z")
+    )
+    gap = "nothing was recorded from 2026-01-01T00:01:40Z to 2026-01-01T00:05:00Z: this is the cluster as it was before that"
+    assert (in_gap.stderr, known.stderr) == (f"note: {gap}\n", "")
+
+
+def test_where_nothing_can_be_read_a_question_about_a_moment_says_why(tmp_path: Path) -> None:
+    path = tmp_path / "000001.phx"
+    with SegmentWriter(tmp_path, 1) as writer:
+        writer.add([Moment(1.0)])
+    whole = path.read_bytes()
+    for content, why in (
+        (whole[:-1], "000001.phx: ends within block 1, at byte "),
+        (whole[:-1] + bytes([whole[-1] ^ 4]), "000001.phx: block 1 at byte "),
+        (whole.partition(b"\n")[0] + b"\n", "000001.phx: nothing but its first line was written"),
+    ):
+        path.write_bytes(content)
+        result = run("schedule", "--log", str(tmp_path))
+        assert result.exit_code == 1
+        assert f"no segment can be read; {why}" in result.stderr
 
 
 @pytest.mark.parametrize(

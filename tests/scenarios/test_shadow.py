@@ -17,6 +17,7 @@ from phalanx.testing import build
 from tests.support import deadlocked_worlds as deadlocks
 from tests.support import sim_worlds as worlds
 from tests.support.recordings import observed
+from tests.support.recordings import recorded as own
 
 
 def run(*arguments: str) -> Result:
@@ -232,6 +233,15 @@ def test_a_missing_segment_is_told(tmp_path: Path) -> None:
 def test_the_profile_of_the_recorded_scheduler_can_be_named(log: Path) -> None:
     assert reported(log)["recordedProfile"] == "default-scheduler"
     assert reported(log, "--recorded-profile", "volcano")["recordedProfile"] == "volcano"
+
+
+def test_a_recording_of_ours_says_by_which_profile_was_decided(tmp_path: Path) -> None:
+    world = worlds.world(nodes=1)
+    with own(world, tmp_path, profile="coscheduling"):
+        world.submit([worlds.gang("train", tasks=2, cpu=1)])
+        worlds.run(world, 60)
+    assert reported(tmp_path)["recordedProfile"] == "coscheduling"
+    assert reported(tmp_path, "--recorded-profile", "volcano")["recordedProfile"] == "volcano"
 
 
 def test_our_world_can_be_another_profile(log: Path) -> None:

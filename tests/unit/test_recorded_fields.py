@@ -49,6 +49,9 @@ def secretive_pod() -> dict[str, Any]:
             "containers": [container], "initContainers": [{**container, "name": "init"}], "ephemeralContainers": [container],
             "volumes": [
                 {"name": "data", "secret": {"secretName": PLANTED}}, {"name": "claim", "persistentVolumeClaim": {"claimName": "c"}},
+                {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {
+                    "metadata": {"annotations": {"example.com/token": PLANTED}}, "spec": {"volumeName": PLANTED},
+                }}},
             ],
             "imagePullSecrets": [{"name": PLANTED}], "hostAliases": [{"hostnames": [PLANTED]}], "schedulerName": "phalanx",
             "tolerations": [{"key": "gpu", "operator": "Exists"}], "serviceAccountName": PLANTED,
@@ -88,7 +91,9 @@ def test_what_sessions_read_is_kept() -> None:
     assert found["metadata"]["labels"] == {"app": "train"}
     assert found["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "1", "nvidia.com/gpu": "1"}}
     assert found["spec"]["tolerations"] == [{"key": "gpu", "operator": "Exists"}]
-    assert found["spec"]["volumes"] == [{"name": "data"}, {"name": "claim", "persistentVolumeClaim": {"claimName": "c"}}]
+    assert found["spec"]["volumes"] == [
+        {"name": "data"}, {"name": "claim", "persistentVolumeClaim": {"claimName": "c"}}, {"name": "scratch", "ephemeral": {}},
+    ]  # fmt: skip
 
 
 def test_a_pod_is_read_the_same_from_what_is_kept() -> None:

@@ -245,3 +245,21 @@ def test_a_pod_that_leaves_while_another_has_its_seat_is_no_further_member() -> 
     assert life.seat_of(new, 12.0) == (seat, 0.0)
     assert life.seat_of(old, 13.0) == (seat, None)
     assert (seat.uid, len(life.seats), life.displaced) == ("new", 1, 1)
+
+
+@pytest.mark.parametrize("name", ["train-1", "train-zzzzz"])
+def test_a_pod_that_was_made_again_in_a_gap_takes_the_seat_of_the_old_one(name: str, tmp_path: Path) -> None:
+    world = _world()
+    group, *pods = worlds.gang("train", tasks=2, gpus=1)
+    with recorded(world, tmp_path):
+        _submit(world, [group, *pods])()
+        worlds.run(world, 100)
+    world.store.delete(POD, "default", "train-1", grace=0)
+    again = {**pods[1], "metadata": {**pods[1]["metadata"], "name": name, "uid": "another"}}
+    world.submit([[again]])
+    with recorded(world, tmp_path):
+        worlds.run(world, 300)
+    work, load = _load(tmp_path)
+    assert work.gaps == 1
+    assert [len(life.seats) for life in work.lives] == [2]
+    assert sorted(_annotations(load, "Pod")) == ["train-0", "train-1"], "as they were submitted"

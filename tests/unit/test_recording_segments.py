@@ -70,7 +70,7 @@ def test_every_single_flipped_bit_is_noticed(tmp_path: Path) -> None:
 
 def test_another_file_and_an_older_format_are_refused_with_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "000001.phx").write_text("hello\n")
-    with pytest.raises(RecordingError, match="is no recording of phalanx"):
+    with pytest.raises(RecordingError, match="does not begin as a recording does"):
         next(SegmentReader(tmp_path / "000001.phx").entries())
     for other in (FORMAT - 1, FORMAT + 1):
         (tmp_path / "000001.phx").write_text(f"phalanx recording {other} (phalanx 0.1.0)\n")

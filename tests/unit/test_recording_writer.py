@@ -10,11 +10,15 @@ from random import Random
 import pytest
 
 from phalanx.cli.record_options import RecordOptions, bounds_of
+from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import RecordingError
 from phalanx.recording import log_writer
 from phalanx.recording.entries import Carried, Checkpoint, Config, Dropped, Header, Moment, Put
 from phalanx.recording.log_writer import Bounds, Item, LogWriter, Making
+from phalanx.recording.reading import Recording
+from phalanx.recording.recorder import Recorded, Recorder
 from phalanx.recording.segments import SegmentWriter, segment_paths
+from phalanx.scheduling.cache import SchedulerCache
 from tests.support.recordings import all_entries
 
 PATIENCE_SECONDS = 10.0
@@ -192,3 +196,59 @@ def test_whoever_is_patient_drops_nothing(tmp_path: Path) -> None:
     writer.close()
     assert writer.dropped == 0
     assert sum(isinstance(entry, Moment) for entry in all_entries(tmp_path)) == 200
+
+
+def test_what_a_disk_has_lost_is_marked_and_the_next_segment_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(segment: SegmentWriter, data: bytes) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    reports: list[str] = []
+    writer, cache = LogWriter(tmp_path, Bounds(), report=reports.append), SchedulerCache(ObjectCluster(), report=pytest.fail)
+    recorder = Recorder(Recorded("test", cache, list, lambda: 1.0), writer, Config("phalanx", ""))
+    recorder.turn()
+    eventually(lambda: writer.is_idle)
+    with monkeypatch.context() as full:
+        full.setattr(SegmentWriter, "_write", refuse)
+        recorder.configure(Config("kai", ""))
+        eventually(lambda: writer.is_interrupted and writer.is_idle)
+    recorder.configure(Config("volcano", ""))
+    time.sleep(0.05)
+    recorder.turn()
+    recorder.close()
+    found = [entry for _, entry in Recording(tmp_path, tell=pytest.fail).entries()]
+    assert sum(isinstance(entry, Header) for entry in found) == 2, "what was lost is in the second checkpoint"
+    assert sum(entry.count for entry in found if isinstance(entry, Dropped)) >= 1
+
+
+def test_what_was_dropped_last_is_marked_too(tmp_path: Path) -> None:
+    writer = LogWriter(tmp_path, Bounds(queued=1), report=list[str]().append)
+    writer.add_checkpoint(checkpoint(1))
+    while not writer.dropped:
+        writer.add(heard(1))
+    writer.close()
+    assert [entry.count for entry in all_entries(tmp_path) if isinstance(entry, Dropped)] == [writer.dropped]
+
+
+def test_what_is_dropped_right_after_a_checkpoint_makes_a_gap_too(tmp_path: Path) -> None:
+    writer, cache = (
+        LogWriter(tmp_path, Bounds(queued=2), report=list[str]().append),
+        SchedulerCache(ObjectCluster(), report=pytest.fail),
+    )
+    recorder = Recorder(Recorded("test", cache, list, lambda: 1.0), writer, Config("phalanx", ""))
+
+    def slow() -> list[Moment]:
+        time.sleep(0.1)
+        return [Moment(0.0)]
+
+    recorder.turn()
+    eventually(lambda: writer.is_idle)
+    writer.add(slow)
+    eventually(lambda: not writer._queue)
+    writer.add(heard(1))
+    writer.wants_checkpoint = True
+    recorder.turn()
+    writer.add(heard(2))
+    assert writer.dropped == 1
+    recorder.turn()
+    recorder.close()
+    assert sum(isinstance(entry, Header) for _, entry in Recording(tmp_path, tell=pytest.fail).entries()) == 3

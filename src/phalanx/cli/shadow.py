@@ -38,7 +38,8 @@ class ShadowOptions:
 
 recorded_profile = click.option(
     "--recorded-profile", metavar="NAME",
-    help="Built-in profile that resembles the scheduler of the recording; by default chosen by the schedulerName of its pods.",
+    help="Built-in profile that resembles the scheduler of the recording; by default chosen by the schedulerName of its pods, "
+    "or that of the recording where phalanx decided.",
 )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from phalanx.recording.gang_lives import GangLife
 from phalanx.recording.load import load_of
 from phalanx.recording.moment import span_of, time_text
 from phalanx.recording.observed_cluster import ObservedCluster
-from phalanx.recording.observed_work import scheduler_of
+from phalanx.recording.observed_work import ObservedWork, scheduler_of
 from phalanx.recording.other_outcome import AGREED_SECONDS, compared
 from phalanx.recording.reading import Recording
 from phalanx.recording.replay import policy_of_config
@@ -112,7 +112,7 @@ def _ours(asked: ShadowOptions, recording: Recording, other: Policy | None) -> t
 def _compared(asked: ShadowOptions, followed: ObservedCluster, ours: tuple[str, Policy]) -> Json | None:
     work, watch = followed.work, followed.watch
     load = load_of(work, start=START, assumed=asked.assumed, runs_on=True)
-    theirs = _recorded_profile(asked, load.names)
+    theirs = _recorded_profile(asked, work, load.names)
     results: list[Mapping[str, Any]] = [{"gangs": [], "metrics": {}}] * 2
     if load.names:
         results = simulations(RecordedLoad(work, load), [(theirs.name, policy_of_profile(theirs.name)), ours])
@@ -132,14 +132,20 @@ def _compared(asked: ShadowOptions, followed: ObservedCluster, ours: tuple[str, 
     }  # fmt: skip
 
 
-def _recorded_profile(asked: ShadowOptions, lives: Mapping[str, GangLife]) -> RecordedProfile:
+def _recorded_profile(asked: ShadowOptions, work: ObservedWork, lives: Mapping[str, GangLife]) -> RecordedProfile:
     schedulers = Counter(scheduler_of(life.seats[0].pod) for life in lives.values() if life.seats)
     most = next((name for name, _ in schedulers.most_common(1)), "")
     is_native = most == "default-scheduler" and any(
         group["apiVersion"].startswith(f"{NATIVE.group}/") for life in lives.values() for group in life.groups.values()
     )
-    found = asked.recorded_profile or (WITH_NATIVE_GANGS if is_native else RESEMBLING.get(most, "phalanx"))
-    return RecordedProfile(schedulers, found, is_unknown=bool(most) and not asked.recorded_profile and most not in RESEMBLING)
+    named = asked.recorded_profile or _own_profile(work)
+    found = named or (WITH_NATIVE_GANGS if is_native else RESEMBLING.get(most, "phalanx"))
+    return RecordedProfile(schedulers, found, is_unknown=bool(most) and not named and most not in RESEMBLING)
+
+
+def _own_profile(work: ObservedWork) -> str:
+    """Return the profile by which a scheduler of ours decided, whose recording this is; empty where others did."""
+    return "" if work.is_by_others or work.config is None else work.config.profile
 
 
 def _uncertainty(worlds: Worlds, unmeasured: int, theirs: RecordedProfile) -> str:

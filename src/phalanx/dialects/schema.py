@@ -142,10 +142,14 @@ class ClaimVolume(Read):
     claim_name: str = ""
 
 
+class EphemeralVolume(Read):
+    """Nobody reads of what kind its claim will be, only that there will be one."""
+
+
 class PodVolume(Read):
     name: str = ""
     persistent_volume_claim: ClaimVolume | None = None
-    ephemeral: dict[str, object] | None = None
+    ephemeral: EphemeralVolume | None = None
 
 
 class PodClaim(Read):

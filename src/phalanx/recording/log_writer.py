@@ -88,6 +88,10 @@ class LogWriter:
         """How many segments were begun so far, also of those that were removed since."""
         self._is_writing = False
         self._unsaid = 0
+        self.gaps = 0
+        """How often something was lost: a checkpoint after that goes on from nothing that was written before."""
+        self._marks: list[AnyEntry] = []
+        """What was dropped while there was no segment to say it in; the next one does."""
         self._failed_at: float | None = None
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._work, name="recorder", daemon=True)
@@ -115,6 +119,7 @@ class LogWriter:
         if len(self._queue) < self._bounds.queued and not self._unsaid:
             self._queue.append(item)
             return
+        self.gaps += not self._unsaid
         self.dropped += 1
         self._unsaid += 1
         self.wants_checkpoint = True
@@ -145,6 +150,8 @@ class LogWriter:
 
     def close(self) -> None:
         """Write what waits, and end the thread."""
+        if self._unsaid:
+            self._queue.append(Dropped(self._unsaid))
         self._is_over.set()
         self._thread.join(LAST_WORDS_SECONDS)
         if self._thread.is_alive():
@@ -173,12 +180,15 @@ class LogWriter:
             return
         while self._queue:
             item = self._queue.popleft()
-            if isinstance(item, Entry):
+            if isinstance(item, Dropped) and self._segment is None:
+                self._marks.append(item)
+            elif isinstance(item, Entry):
                 self._made.append(item)
             elif isinstance(item, Checkpoint):
                 self._encode()
                 self._begin_segment()
                 self._take(item.entries())
+                self._made, self._marks = self._marks, []
             elif self._segment is not None:  # otherwise after an error
                 self._made += item()
             if len(self._made) >= ENCODED_TOGETHER:
@@ -243,11 +253,12 @@ class LogWriter:
             text = problem.strerror if isinstance(problem, OSError) and problem.strerror else f"{type(problem).__name__}: {problem}"
             self._report(f"the recording in {self._folder} is interrupted: {text}; tried again in {AFTER_ERROR_SECONDS:g} s")
         self._failed_at = time.monotonic()
-        self.dropped += len(self._queue)
+        lost = len(self._queue)
         self._queue.clear()
         self._made.clear()
         self._guarded(self._end_segment)
-        self._unsaid, self.wants_checkpoint = max(self._unsaid, 1), True
+        self.dropped, self.gaps = self.dropped + lost, self.gaps + 1
+        self._unsaid, self.wants_checkpoint = max(self._unsaid + lost, 1), True
 
     def _guarded(self, action: Callable[[], None]) -> None:
         try:

@@ -9,11 +9,13 @@ from typing import Any
 
 from phalanx.dialects.field_values import seconds
 from phalanx.errors import RecordingError, SnapshotError
-from phalanx.recording.entries import Checkpoint, Config, Decided, Ended, Header, Moment
+from phalanx.recording.entries import AnyEntry, Checkpoint, Config, Decided, Ended, Header, Moment, Planned
 from phalanx.recording.reading import Recording
 from phalanx.recording.replay import RecordedCluster
 
 CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?")
+GAP_SECONDS = 1.0
+"""Where so much was not recorded before a moment, the cluster may have been another one by then."""
 EXAMPLES = "write for example 2026-01-01T03:12:00Z, or 03:12 for the last time that it was so late, in UTC"
 
 
@@ -66,7 +68,7 @@ def span_of(recording: Recording) -> Span:
     """Return from when to when a recording is; only its last segment is read to its end."""
     headers = recording.headers()
     if not headers:
-        raise RecordingError(f"{recording.paths[0].parent}: no segment can be read")
+        raise RecordingError(f"{recording.paths[0].parent}: no segment can be read; {recording.first_damage()}")
     ended = headers[0][1].now
     for _, entry in recording.entries(since=headers[-1][1].now):
         if isinstance(entry, Header | Moment | Decided | Ended):
@@ -75,20 +77,32 @@ def span_of(recording: Recording) -> Span:
 
 
 def cluster_at(folder: Path, text: str | None, *, tell: Callable[[str], None]) -> ClusterThen:
-    """Return the cluster of a recording at a moment; at its end without one."""
+    """Return the cluster of a recording at a moment; at its end without one. Which day a time of day is of is told."""
     span = span_of(Recording(folder, tell=lambda text: None))
-    return cluster_when(folder, span.ended if text is None else span.moment(text), tell=tell)
+    moment = span.ended if text is None else span.moment(text)
+    if text is None or CLOCK.fullmatch(text.strip()):
+        tell(f"{folder}: the cluster at {time_text(moment)}")
+    return cluster_when(folder, moment, tell=tell)
 
 
 def cluster_when(folder: Path, moment: float, *, tell: Callable[[str], None]) -> ClusterThen:
     """Return the cluster of a recording as it was so many seconds after 1970."""
     recording = Recording(folder, tell=tell)
-    cluster, config = RecordedCluster(), Config("", "")
+    cluster, config, heard = RecordedCluster(), Config("", ""), moment
     for _, entry in recording.entries(since=moment):
-        if isinstance(entry, Header | Moment | Decided | Checkpoint) and entry.now > moment:
-            break
+        if isinstance(entry, Header | Moment | Decided | Planned | Checkpoint | Ended):
+            if entry.now > moment:
+                _tell_gap(heard, moment, entry, tell)
+                break
+            heard = entry.now
         if isinstance(entry, Header | Config):
             config = entry.config if isinstance(entry, Header) else entry
         cluster.enter(entry)
     schedulers = tuple(sorted(cluster.cache.cluster.schedulers))
     return ClusterThen(moment, [dict(item) for item in cluster.mirror.everything()], config, schedulers)
+
+
+def _tell_gap(heard: float, moment: float, after: AnyEntry, tell: Callable[[str], None]) -> None:
+    """Say that nothing is known of a moment, if what comes after it begins anew."""
+    if isinstance(after, Header) and moment - heard > GAP_SECONDS:
+        tell(f"nothing was recorded from {time_text(heard)} to {time_text(after.now)}: this is the cluster as it was before that")

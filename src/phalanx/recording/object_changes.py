@@ -17,7 +17,7 @@ from phalanx.state.quorum import MINIMA
 
 Parts = dict[str, dict[str, Any]]  # Any: as JSON has it
 Place = tuple[str, str, str, str]
-LABELS = "labels"
+LABELS, SPEC = "labels", "spec"
 POD_PLACE = (POD.group, POD.kind)
 OF_ONE_OBJECT = ("name", "namespace", "uid", "creationTimestamp")
 """Metadata that never changes: with another uid it is another object."""
@@ -66,9 +66,9 @@ def _difference(parts: TakesByPart, before: Document, after: Document) -> tuple[
     gone: list[tuple[str, str]] = []
     for part, takes in parts.items():
         old, value = before.get(part), after.get(part)
-        if old is value:
+        # Other parts are not compared as a whole: most differ, be it by a version that is not recorded, and go field by field then.
+        if old is value or (part == SPEC and old == value):
             continue
-        # Not compared as a whole: most parts differ, be it by a version that is not recorded, and are compared field by field then.
         if takes is None or type(old) is not dict or type(value) is not dict:
             if old == value:
                 continue

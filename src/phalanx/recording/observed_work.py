@@ -106,6 +106,8 @@ class ObservedWork:
         self.refused = 0
         """Binds that failed."""
         self._is_beginning, self._is_checkpoint = True, False
+        self._found: list[Document] = []
+        """Pods of a checkpoint after a gap: they take seats once it is known whose pods have gone."""
         self._dirty: dict[GangKey, None] = {}
         self._life_by_pod: dict[str, GangLife] = {}
         self._groups: dict[GangKey, dict[tuple[str, str], Document]] = {}
@@ -175,7 +177,7 @@ class ObservedWork:
             self.gaps += self.header is not None
             self.begun = entry.now if self.header is None else self.begun
             self.header, self._is_checkpoint = entry, True
-            self._groups = {}
+            self._groups, self._found = {}, []
             self.use.begin_anew()
 
     def _end_checkpoint(self) -> None:
@@ -186,6 +188,9 @@ class ObservedWork:
             for life, seat in self._seats():
                 if seat.uid not in there and seat.stand in (Stand.THERE, Stand.LEAVING):
                     self._vacate(life, seat)
+        found, self._found = self._found, []
+        for pod in found:
+            self._put_pod(pod, was_releasing=False)
         self._look()
         if self._is_beginning:
             for life in self.lives:
@@ -208,7 +213,9 @@ class ObservedWork:
         task = self.cluster.cache.cluster.state.task(TaskKey(object_key(document))) if kind is POD else None
         was_releasing = task is not None and task.status is Status.RELEASING
         self.cluster.enter(entry)
-        if kind is POD:
+        if kind is POD and self._is_checkpoint and not self._is_beginning:
+            self._found.append(document)
+        elif kind is POD:
             self._put_pod(document, was_releasing=was_releasing)
         elif kind is NODE:
             self.nodes.put(document, self.cluster.now, is_beginning=self._is_beginning)

@@ -39,6 +39,12 @@ class Recording:
         found = [(path, SegmentReader(path).header()) for path in self.paths]
         return [(path, header) for path, header in found if header is not None]
 
+    def first_damage(self) -> str:
+        """Say why not even the beginning of the first segment can be read."""
+        reader = SegmentReader(self.paths[0])
+        reader.header()
+        return f"{self.paths[0].name}: nothing but its first line was written" if reader.damage is None else str(reader.damage)
+
     def entries(self, *, since: float | None = None) -> Iterator[tuple[Path, AnyEntry]]:
         """Yield all entries; with `since`, from the last checkpoint before that moment on.
 

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from itertools import chain
 from uuid import uuid4
 
+from msgspec.structs import replace
+
 from phalanx import __version__
 from phalanx.dialects.recorded_fields import is_recorded, recorded_all
 from phalanx.errors import ClusterError
@@ -131,7 +133,7 @@ class Recorder:
     ) -> Iterator[AnyEntry]:  # fmt: skip
         self._records.forget()
         self._last = header.now
-        yield header
+        yield replace(header, segment=header.segment + self.writer.gaps)  # as now: what the thread has lost meanwhile counts too
         yield entries.Checkpoint(header.now)
         yield from map(entries.Put, recorded_all(objects))
         yield from (entries.RequestAssumed(dict(item)) for item in requests)

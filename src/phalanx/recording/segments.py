@@ -178,7 +178,9 @@ class SegmentReader:
             return False
         match = FIRST_LINE.fullmatch(line)
         if match is None:
-            raise RecordingError(f"{self.path}: is no recording of phalanx; remove it, or name another folder")
+            raise RecordingError(
+                f"{self.path}: does not begin as a recording does, or is damaged there; remove it, or name another folder"
+            )
         if int(match[1]) != FORMAT:
             writer = match[2].decode(errors="replace")
             raise RecordingError(
