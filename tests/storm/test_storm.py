@@ -1,8 +1,10 @@
 """Storms hold, are the same each time, get shorter when they fail, and find planted bugs."""
 
+from dataclasses import replace
+
 import pytest
 
-from phalanx.testing.storm.plan import Plan, plan_of
+from phalanx.testing.storm.plan import Incident, Plan, plan_of
 from phalanx.testing.storm.shrink import shrunk
 from phalanx.testing.storm.storm import Outcome, play
 from tests.storm.mutants import everything
@@ -29,6 +31,14 @@ def test_the_same_seed_gives_the_same_storm() -> None:
     plan = plan_of(5)
     assert plan == plan_of(5)
     assert play(plan).lines == play(plan).lines
+
+
+@pytest.mark.parametrize("amount", [0.05, 0.3, 1.0])
+def test_a_process_crashes_at_one_of_its_next_writes(amount: float) -> None:
+    incident = Incident(at=1.0, name="crash at write", target=1, seconds=30.0, amount=amount)
+    outcome = play(replace(plan_of(1), incidents=(incident,)))
+    assert outcome.violations == ()
+    assert sum("crashes at" in line for line in outcome.lines) == 1
 
 
 @pytest.mark.parametrize("name", KNOWN)
