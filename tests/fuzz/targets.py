@@ -33,7 +33,11 @@ from phalanx.sim.traces import FORMATS, detect_format, read_trace
 from phalanx.store.input_files import notes_on, read_usage, take_in
 from phalanx.store.memory import MemoryStore
 from phalanx.store.selection import selection
+from phalanx.testing import build
 from phalanx.web.api import Api
+from phalanx.whatif.changes import parse_all
+from phalanx.whatif.trial_cluster import TrialCluster
+from tests.support.trial_clusters import running_gang, trial_cluster
 
 MOST_SECONDS = 5
 """No input may take longer."""
@@ -158,6 +162,22 @@ def _states(data: bytes) -> None:
     MemoryStore(lambda: state.now).restore(state.objects, version=state.version, numbers=state.numbers)
 
 
+# --- questions -----------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _trial() -> TrialCluster:
+    running = running_gang("old", "n0", gpus=1)
+    queue = build.queue("wide", capability={"nvidia.com/gpu": 4})
+    return trial_cluster(build.node("n0", gpus=4), queue, running, build.gang("train", tasks=2, gpus=2, queue="wide"))
+
+
+def _changes(data: bytes) -> None:
+    """Ask what would be with changes, one in each line, as `--if` and the page do."""
+    with _trial().with_changes(parse_all(_text(data).split("\n"))) as cluster:
+        cluster.decide()
+
+
 # --- requests ------------------------------------------------------------------------------------------------------------
 
 
@@ -242,6 +262,16 @@ TARGETS = {
     "usage": Target(_usage, (b'{"status": "success", "data": {"resultType": "matrix", "result": []}}',), True),
     "histories": Target(_histories, (b'{"gang": "research/bert", "seconds": 5400}\n',), True),
     "states": Target(_states, (STATE,)),
+    "changes": Target(
+        _changes,
+        (
+            b"node/n0=drained\nnode/+2=n0\nnode/n0.taints.a=b:NoSchedule\nnode/n0.labels.a/b=c",
+            b"queue/wide.capability.nvidia.com/gpu=+4\nqueue/new=new\nqueue/wide.weight=3\nqueue/wide.parent=new",
+            b"gang/default/train.minMember=1\ngang/default/train.pods=+2\ngang/default/train.queue=default",
+            b"gang/default/train.requests.nvidia.com/gpu=500m\ngang/default/train.tolerations=a=b:NoExecute",
+            b"gang/default/old=gone\npod/default/train-0.nodeSelector.a=b\npod/default/train-1=gone",
+        ),
+    ),
     "requests": Target(
         _requests,
         (
