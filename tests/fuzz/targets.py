@@ -13,9 +13,10 @@ from aiohttp import StreamReader, web
 from aiohttp.base_protocol import BaseProtocol
 from aiohttp.test_utils import make_mocked_request
 
+from phalanx.cli.convert import in_dialect
 from phalanx.config.builtin import CATALOGUE
 from phalanx.config.policies import policy_of_profile, policy_of_text
-from phalanx.dialects.convert import DIALECTS, converted
+from phalanx.dialects.convert import DIALECTS
 from phalanx.errors import ClusterError, PhalanxError
 from phalanx.kubernetes.cel import compile_selector
 from phalanx.model.cron import Cron
@@ -120,13 +121,14 @@ def _cel(data: bytes) -> None:
 
 def _manifests(data: bytes) -> None:
     """Read manifests, hold a session, and convert them."""
-    intake = take_in([str(_file(data))], goes_on=True)
+    path = str(_file(data))
+    intake = take_in([path], goes_on=True)
     snapshot = intake.cluster.snapshot(1_767_225_600.0)
     list(intake.warnings())
     list(notes_on(intake, snapshot))
     run_isolated(snapshot, policy_of_profile("phalanx"), CATALOGUE)
     for dialect in DIALECTS:
-        converted([document for _, document in intake.documents], dialect)
+        in_dialect([path], dialect)
 
 
 def _configurations(data: bytes) -> None:
