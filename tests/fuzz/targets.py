@@ -13,9 +13,10 @@ from aiohttp import StreamReader, web
 from aiohttp.base_protocol import BaseProtocol
 from aiohttp.test_utils import make_mocked_request
 
+from phalanx.cli.convert import in_dialect
 from phalanx.config.builtin import CATALOGUE
 from phalanx.config.policies import policy_of_profile, policy_of_text
-from phalanx.dialects.convert import DIALECTS, converted
+from phalanx.dialects.convert import DIALECTS
 from phalanx.errors import ClusterError, PhalanxError
 from phalanx.kubernetes.cel import compile_selector
 from phalanx.model.cron import Cron
@@ -33,7 +34,11 @@ from phalanx.sim.traces import FORMATS, detect_format, read_trace
 from phalanx.store.input_files import notes_on, read_usage, take_in
 from phalanx.store.memory import MemoryStore
 from phalanx.store.selection import selection
+from phalanx.testing import build
 from phalanx.web.api import Api
+from phalanx.whatif.changes import parse_all
+from phalanx.whatif.trial_cluster import TrialCluster
+from tests.support.trial_clusters import running_gang, trial_cluster
 
 MOST_SECONDS = 5
 """No input may take longer."""
@@ -116,13 +121,14 @@ def _cel(data: bytes) -> None:
 
 def _manifests(data: bytes) -> None:
     """Read manifests, hold a session, and convert them."""
-    intake = take_in([str(_file(data))], goes_on=True)
+    path = str(_file(data))
+    intake = take_in([path], goes_on=True)
     snapshot = intake.cluster.snapshot(1_767_225_600.0)
     list(intake.warnings())
     list(notes_on(intake, snapshot))
     run_isolated(snapshot, policy_of_profile("phalanx"), CATALOGUE)
     for dialect in DIALECTS:
-        converted([document for _, document in intake.documents], dialect)
+        in_dialect([path], dialect)
 
 
 def _configurations(data: bytes) -> None:
@@ -156,6 +162,22 @@ def _states(data: bytes) -> None:
     state = read_state(_file(data, ".json"))
     assert state is not None
     MemoryStore(lambda: state.now).restore(state.objects, version=state.version, numbers=state.numbers)
+
+
+# --- questions -----------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _trial() -> TrialCluster:
+    running = running_gang("old", "n0", gpus=1)
+    queue = build.queue("wide", capability={"nvidia.com/gpu": 4})
+    return trial_cluster(build.node("n0", gpus=4), queue, running, build.gang("train", tasks=2, gpus=2, queue="wide"))
+
+
+def _changes(data: bytes) -> None:
+    """Ask what would be with changes, one in each line, as `--if` and the page do."""
+    with _trial().with_changes(parse_all(_text(data).split("\n"))) as cluster:
+        cluster.decide()
 
 
 # --- requests ------------------------------------------------------------------------------------------------------------
@@ -242,6 +264,16 @@ TARGETS = {
     "usage": Target(_usage, (b'{"status": "success", "data": {"resultType": "matrix", "result": []}}',), True),
     "histories": Target(_histories, (b'{"gang": "research/bert", "seconds": 5400}\n',), True),
     "states": Target(_states, (STATE,)),
+    "changes": Target(
+        _changes,
+        (
+            b"node/n0=drained\nnode/+2=n0\nnode/n0.taints.a=b:NoSchedule\nnode/n0.labels.a/b=c",
+            b"queue/wide.capability.nvidia.com/gpu=+4\nqueue/new=new\nqueue/wide.weight=3\nqueue/wide.parent=new",
+            b"gang/default/train.minMember=1\ngang/default/train.pods=+2\ngang/default/train.queue=default",
+            b"gang/default/train.requests.nvidia.com/gpu=500m\ngang/default/train.tolerations=a=b:NoExecute",
+            b"gang/default/old=gone\npod/default/train-0.nodeSelector.a=b\npod/default/train-1=gone",
+        ),
+    ),
     "requests": Target(
         _requests,
         (

@@ -1,8 +1,13 @@
 """Storms hold, are the same each time, get shorter when they fail, and find planted bugs."""
 
-import pytest
+import re
+from dataclasses import replace
 
-from phalanx.testing.storm.plan import Plan, plan_of
+import pytest
+from click.testing import CliRunner
+
+from phalanx.cli import main
+from phalanx.testing.storm.plan import Incident, Plan, plan_of
 from phalanx.testing.storm.shrink import shrunk
 from phalanx.testing.storm.storm import Outcome, play
 from tests.storm.mutants import everything
@@ -31,6 +36,14 @@ def test_the_same_seed_gives_the_same_storm() -> None:
     assert play(plan).lines == play(plan).lines
 
 
+@pytest.mark.parametrize("amount", [0.05, 0.3, 1.0])
+def test_a_process_crashes_at_one_of_its_next_writes(amount: float) -> None:
+    incident = Incident(at=1.0, name="crash at write", target=1, seconds=30.0, amount=amount)
+    outcome = play(replace(plan_of(1), incidents=(incident,)))
+    assert outcome.violations == ()
+    assert sum("crashes at" in line for line in outcome.lines) == 1
+
+
 @pytest.mark.parametrize("name", KNOWN)
 def test_a_planted_bug_is_found(name: str) -> None:
     mutant = everything()[name]
@@ -46,6 +59,23 @@ def test_a_storm_that_fails_is_shortened() -> None:
     shortest, kept = shrunk(planted(whole), play=planted)
     assert breaks(mutant, shortest)
     assert len(kept) == len(shortest.plan.incidents) < len(whole.incidents)
+
+
+def test_a_seed_that_fails_is_told_with_what_led_to_it_and_how_to_replay_it() -> None:
+    seed, mutant = KNOWN["two leaders"], everything()["two leaders"]
+    with mutant.planted():
+        found = CliRunner().invoke(main, ["test", "storm", "--seeds", f"{seed}", "--processes", "1"])
+    told = [line.strip() for line in found.stdout.splitlines()]
+    assert found.exit_code == 1
+    assert re.fullmatch(rf"seed {seed}: \d+ violations", told[0])
+    assert [line for line in told if "VIOLATION" in line] == [told[-3]]
+    assert re.fullmatch(rf"replay: phalanx test storm --seeds {seed} --incidents '[\d,]*' --trace", told[-2])
+    assert re.fullmatch(r"storm: 1 seeds, \d+ violations", told[-1])
+
+
+def test_seeds_that_hold_end_well() -> None:
+    found = CliRunner().invoke(main, ["test", "storm", "--seeds", "1..2", "--processes", "1"])
+    assert (found.exit_code, found.stdout) == (0, "storm: 2 seeds, 0 violations\n")
 
 
 def test_there_are_bugs_enough_to_plant() -> None:

@@ -1,6 +1,7 @@
 """What `phalanx convert` makes of gangs: each dialect's own words, and a list of what it has none for."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -387,12 +388,33 @@ def test_a_job_becomes_a_gang_of_another_dialect() -> None:
         ({"tasks": []}, "spec.tasks: empty; write at least one task with a template"),
         ({"tasks": [{"replicas": 2**31 - 1}]}, f"2,147,483,647 replicas are too many: {MADE_PODS.text}"),
         ({"tasks": [{"replicas": "two"}]}, "spec.tasks[0].replicas: expected `int | null`, got `str`"),
+        (
+            {"tasks": [{}, {"template": {"metadata": [{"labels": {}}]}}]},
+            "spec.tasks[1].template.metadata: expected `object`, got list",
+        ),
+        (
+            {"tasks": [{"template": {"metadata": {"labels": "x"}}}]},
+            "spec.tasks[0].template.metadata.labels: expected `object`, got str",
+        ),
+        ({"tasks": [{"template": {"spec": 3}}]}, "spec.tasks[0].template.spec: expected `object`, got int"),
     ],
 )
 def test_a_job_that_cannot_be_read_is_refused(spec: Document, problem: str) -> None:
     with pytest.raises(SnapshotError) as refusal:
         converted([job(**spec)], "kai")
     assert str(refusal.value) == f"Job research/train: {problem}"
+
+
+def test_a_job_is_written_out_as_at_its_start_whatever_its_status_says() -> None:
+    assert converted([{**job(), "status": {"version": "1"}}], "volcano") == converted([job()], "volcano")
+
+
+def test_the_command_says_in_which_document_a_job_is_that_cannot_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.yaml"
+    path.write_text(yaml.safe_dump_all([job(), job(tasks=[{"replicas": "two"}])]))
+    found = CliRunner().invoke(main, ["convert", "--to", "kai", "-f", str(path)])
+    problem = "Job research/train: spec.tasks[0].replicas: expected `int | null`, got `str`"
+    assert (found.exit_code, found.stderr) == (1, f"error: {path}, document 2: {problem}\n")
 
 
 # --- the command ---------------------------------------------------------------------------------------------------------

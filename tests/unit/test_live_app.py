@@ -1,6 +1,7 @@
 """A whole scheduler on an embedded cluster behind real sockets: sessions, binds, roll-backs, evictions, takeover, the end."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -16,9 +17,11 @@ from phalanx.live import app, watching
 from phalanx.live import outbox as outbox_module
 from phalanx.live.app import Live, Setup
 from phalanx.live.election import LEASE, Terms
+from phalanx.model.bounds import SESSION_SECONDS
 from phalanx.model.kinds import BIND_REQUEST, EVENT, POD, Document, kind_at
 from phalanx.model.task import TaskKey
 from phalanx.model.task_status import Status
+from phalanx.scheduling import loop as loop_module
 from phalanx.scheduling.cache import Urgency
 from phalanx.scheduling.loop import Pace
 from phalanx.session.cycle import Profile, run_cycle
@@ -369,6 +372,19 @@ def test_a_session_that_fails_is_told_of_and_the_next_one_is_held() -> None:
         async with scene.running():
             await until(lambda: all(scene.nodes_of_pods().values()))
             assert scene.reports == ["session 1 failed, please report it: KeyError: 'what'"]
+
+    run(question)
+
+
+def test_a_session_that_takes_too_long_is_told_of_with_the_bound_and_what_took_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop_module, "SESSION_SECONDS", replace(SESSION_SECONDS, usual=0))
+
+    async def question(scene: Scene) -> None:
+        scene.load(build.node("n0", cpu=4), build.gang("bert", tasks=2, cpu=1))
+        async with scene.running():
+            await until(lambda: any(" took " in text for text in scene.reports))
+        (told,) = (text for text in scene.reports if " took " in text)
+        assert re.fullmatch(r"session 1 took 0\.\d s, more than 0 s \(PHALANX_MAX_SESSION_SECONDS\): .* of it in \w+.*", told)
 
     run(question)
 

@@ -270,9 +270,7 @@ def test_an_endless_eviction_outlasts_a_budget() -> None:
     run(question)
 
 
-def test_a_server_that_names_a_wait_is_not_asked_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LONGEST_WAIT", 5.0)
-
+def test_a_server_that_names_a_wait_is_not_asked_before() -> None:
     async def question() -> None:
         problem, post, begun = Busy("slow down"), Post(), monotonic()
         problem.retry_after = 0.2

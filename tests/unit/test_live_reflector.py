@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from phalanx.errors import Forbidden, Gone, Missing, ServerError
+from phalanx.errors import Busy, Forbidden, Gone, Missing, ServerError
 from phalanx.model.kinds import POD, Kind, kind_at
 from phalanx.store.kube import reflector as module
 from phalanx.store.kube.client import Client
@@ -229,6 +229,28 @@ def test_waits_grow_until_something_is_heard_again(monkeypatch: pytest.MonkeyPat
                 follower.heard.clear()
             waits = [text.rpartition(" in ")[2] for text in follower.complaints]
             assert waits == ["0.2 s", "0.4 s", "0.5 s"] * 2
+
+    run(question)
+
+
+def test_a_server_that_asks_for_patience_is_not_asked_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def question(server: Server, client: Client) -> None:
+        busy = Busy("slow down")
+        busy.retry_after, listed, asked = 0.2, client.list, list[float]()
+
+        async def refused(*where: Any, **which: Any) -> Any:  # Any: as the client answers
+            asked.append(monotonic())
+            if len(asked) == 1:
+                raise busy
+            return await listed(*where, **which)
+
+        monkeypatch.setattr(client, "list", refused)
+        async with following(client) as follower:
+            await until(lambda: follower.complaints)
+            follower.reflector.hurry()
+            await follower.reflector.is_synced.wait()
+            assert follower.complaints == ["watch of pods: slow down; tried again in 0.2 s"]
+            assert asked[1] - asked[0] >= 0.2
 
     run(question)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from phalanx.errors import ClusterError, Forbidden, Missing, ServerError, Unreachable
+from phalanx.errors import Busy, ClusterError, Forbidden, Missing, ServerError, Unreachable
 from phalanx.live import watching as module
 from phalanx.live.watching import Watching
 from phalanx.model.kinds import POD, Kind, kind_at
@@ -117,6 +117,25 @@ def test_an_outage_is_said_less_and_less_often_while_the_server_is_tried_all_the
             await until(lambda: tries >= 80)
         assert cluster.complaints[0] == "discovery: no cluster at all; tried again every 0.001 s"
         assert 2 <= len(cluster.complaints) <= 20
+
+    run(monkeypatch, question)
+
+
+def test_a_discovery_is_tried_again_no_sooner_than_the_server_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "AFTER_FAULT_SECONDS", 0.001)
+    busy, tries = Busy("slow down"), list[float]()
+    busy.retry_after = 0.2
+
+    async def question(cluster: Cluster) -> None:
+        async def refused(client: Client, among: object) -> Discovery:
+            tries.append(asyncio.get_running_loop().time())
+            raise busy
+
+        monkeypatch.setattr(module, "discover", refused)
+        async with going_on(cluster.watching.run()):
+            await until(lambda: len(tries) == 2)
+        assert tries[1] - tries[0] >= 0.2
+        assert cluster.complaints[0] == "discovery: slow down; tried again every 0.2 s"
 
     run(monkeypatch, question)
 

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from phalanx.errors import Busy, Conflict, Exists, Gone, Missing, Unreachable
 from phalanx.model.kinds import kind_at
-from phalanx.store.kube.client import NOT_SENT, Client
+from phalanx.store.kube.client import LONGEST_ASKED_SECONDS, NOT_SENT, Client
 from phalanx.store.kube.credentials import Credential, FixedCredentials
 from phalanx.store.memory import MemoryStore
 from phalanx.web.server import serving
@@ -186,7 +186,13 @@ def test_a_write_that_needs_a_new_credential_is_not_sent_again_by_who_may_not_wr
     assert asked == ["POST"]
 
 
-@pytest.mark.parametrize(("header", "seconds"), [("7", 7.0), ("", 0.0), ("Fri, 31 Dec 1999 23:59:59 GMT", 0.0)])
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("7", 7.0), ("", 0.0), ("Fri, 31 Dec 1999 23:59:59 GMT", 0.0),
+        ("3600", LONGEST_ASKED_SECONDS), ("9" * 400, LONGEST_ASKED_SECONDS),
+    ],
+)  # fmt: skip
 def test_how_long_the_server_wants_to_be_left_alone_is_read(header: str, seconds: float) -> None:
     async def refuse(request: web.Request) -> web.Response:
         return web.Response(status=429, headers={"Retry-After": header})

@@ -10,6 +10,7 @@ from phalanx.cli.progress import show_progress
 
 if TYPE_CHECKING:
     from phalanx.dialects.convert import Converted, Lost
+    from phalanx.store.input_files import Placed
 
 EXAMPLES = """\b
 Examples:
@@ -40,11 +41,11 @@ def command(files: tuple[str, ...], more_files: tuple[str, ...], dialect: str, f
     paths = files + more_files
     if not paths:
         raise click.UsageError("nothing to read: name files or folders with -f, or stdin with -f -")
-    _write(_in_dialect(paths, dialect), form)
+    _write(in_dialect(paths, dialect), form)
     _tell("")
 
 
-def _in_dialect(paths: Iterable[str], dialect: str) -> "Converted":
+def in_dialect(paths: Iterable[str], dialect: str) -> "Converted":
     """Convert the objects at the paths; if one cannot be read, all are looked at once more to say where each mistake is."""
     from phalanx.dialects.convert import converted
     from phalanx.errors import SnapshotError
@@ -56,10 +57,23 @@ def _in_dialect(paths: Iterable[str], dialect: str) -> "Converted":
     try:
         return converted([document for _, document in documents], dialect)
     except (SnapshotError, *NOT_UNDERSTOOD):
-        refuse_broken(documents, [])
+        refuse_broken(documents, list(_broken_jobs(documents)))
         raise
     finally:
         _tell("")
+
+
+def _broken_jobs(documents: "Iterable[Placed]") -> Iterator[str]:
+    """Say where Jobs are that cannot be written out; a session does not read them, so nobody else does."""
+    from phalanx.dialects.convert import converted
+    from phalanx.dialects.convert.jobs import is_job
+    from phalanx.errors import SnapshotError
+
+    for place, document in documents:
+        try:
+            converted([document] if is_job(document) else [], DIALECTS[0])
+        except SnapshotError as problem:
+            yield f"{place}: {problem}"
 
 
 def _write(found: "Converted", form: str) -> None:

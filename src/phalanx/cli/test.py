@@ -11,6 +11,8 @@ from phalanx.cli.progress import clear_progress, show_progress
 from phalanx.cli.seeds import seeds_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from phalanx.testing.storm.plan import Plan
     from phalanx.testing.storm.storm import Outcome
 
@@ -24,7 +26,7 @@ Examples:
   phalanx test month
   phalanx test month --days 3 --seed 7
 """
-SHOWN_LINES = 40
+SHOWN_LINES, BROKEN = 40, "VIOLATION"
 
 
 @click.group()
@@ -142,10 +144,16 @@ def _show(asked: StormOptions, outcome: "Outcome") -> None:
     click.echo("  incidents:")
     for incident in shortest.plan.incidents:
         click.echo(f"    {incident}")
-    for line in () if asked.is_traced else shortest.lines[-SHOWN_LINES:]:
+    for line in () if asked.is_traced else _last_lines(shortest):
         click.echo(f"    {line}")
     numbers = ",".join(map(str, sorted(kept)))
     click.echo(f"  replay: phalanx test storm --seeds {outcome.plan.seed} --incidents '{numbers}' --trace")
+
+
+def _last_lines(outcome: "Outcome") -> "Sequence[str]":
+    """Return what happened last before the first violation; what comes after it explains nothing."""
+    end = next((number for number, line in enumerate(outcome.lines, start=1) if BROKEN in line), len(outcome.lines))
+    return outcome.lines[max(end - SHOWN_LINES, 0) : end]
 
 
 def _shortest(asked: StormOptions, outcome: "Outcome") -> "tuple[Outcome, frozenset[int]]":

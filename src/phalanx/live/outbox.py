@@ -178,8 +178,8 @@ class Outbox:
         self._finish(place, line, problem)
 
     def _later(self, place: Hashable, job: Job, problem: ClusterError) -> None:
-        asked = min(problem.retry_after, LONGEST_WAIT)  # never sooner than the server asked for
-        wait = max(min(FIRST_WAIT * 2 ** min(job.attempts - 1, 10), LONGEST_WAIT) * random.uniform(0.75, 1.25), asked)
+        pause = min(FIRST_WAIT * 2 ** min(job.attempts - 1, 10), LONGEST_WAIT) * random.uniform(0.75, 1.25)
+        wait = max(pause, problem.retry_after)  # never sooner than the server asked for
         timer: asyncio.TimerHandle | None = None
 
         def again() -> None:

@@ -104,18 +104,19 @@ class Watching:
                 try:
                     self._adjust(await discover(self._client, self._by_resource.values()), tasks)
                 except ClusterError as problem:
-                    self._complain_of_discovery(problem)
-                    await asyncio.sleep(AFTER_FAULT_SECONDS)
+                    pause = max(AFTER_FAULT_SECONDS, problem.retry_after)
+                    self._complain_of_discovery(problem, pause)
+                    await asyncio.sleep(pause)
                     continue
                 self._unsaid_seconds = 0.0
                 await self._rest()
 
-    def _complain_of_discovery(self, problem: ClusterError) -> None:
+    def _complain_of_discovery(self, problem: ClusterError, pause: float) -> None:
         """Say what is wrong, later and later as long as it lasts: in an outage of an hour nobody reads a line each second."""
         now = asyncio.get_running_loop().time()
         if self._unsaid_seconds and now < self._unsaid_until:
             return
-        self._report(f"discovery: {problem}; tried again every {AFTER_FAULT_SECONDS:g} s")
+        self._report(f"discovery: {problem}; tried again every {pause:g} s")
         self._unsaid_seconds = min(max(2 * self._unsaid_seconds, AFTER_FAULT_SECONDS), LONGEST_PAUSE_SECONDS)
         self._unsaid_until = now + self._unsaid_seconds
 

@@ -293,7 +293,8 @@ class SessionLoop(SessionListeners):
         if self._clock.elapsed >= self._next_warning:
             self._next_warning = self._clock.elapsed + BETWEEN_WARNINGS_SECONDS
             longest = f": {text}" if (text := times.longest()) else ""
-            self._report(f"session {self.count} took {seconds:.1f} s, more than {SESSION_SECONDS.most} s{longest}")
+            most = f"{SESSION_SECONDS.most} s ({SESSION_SECONDS.variable})"
+            self._report(f"session {self.count} took {seconds:.1f} s, more than {most}{longest}")
 
     def _announce(self, session: HeldSession) -> None:
         snapshot, decisions = as_one(session.whole, session.parts)

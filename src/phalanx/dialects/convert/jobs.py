@@ -28,12 +28,17 @@ def written_out(documents: Iterable[Document]) -> tuple[list[Document], list[Los
     found: list[Document] = []
     lost: list[Lost] = []
     for document in documents:
-        if (str(document["apiVersion"]).rpartition("/")[0], document["kind"]) == JOB:
+        if is_job(document):
             found += _objects(document)
             lost += _lost(document)
         else:
             found.append(document)
     return found, lost
+
+
+def is_job(document: Document) -> bool:
+    """Tell whether an object is a Job of Volcano's."""
+    return (str(document["apiVersion"]).rpartition("/")[0], document["kind"]) == JOB
 
 
 def _objects(job: Document) -> Iterator[Document]:
@@ -76,14 +81,27 @@ def _pod(job: Document, task: str, template: Mapping[str, Any], number: int) -> 
 
 
 def _tasks(job: Document) -> dict[str, JobTask]:
-    """Return the tasks by name; one without a name is called default and its number, as in Volcano."""
+    """Return the tasks by name; one without a name is called default and its number, as in Volcano. Its status is not read."""
     try:
-        tasks = read_as(job, reader_of(VolcanoJob)).spec.tasks
+        tasks = read_as({**job, "status": {}}, reader_of(VolcanoJob)).spec.tasks
     except msgspec.ValidationError as problem:
         raise SnapshotError(f"{describe(job)}: {readable(problem)}") from problem
     if not tasks:
         raise SnapshotError(f"{describe(job)}: spec.tasks: empty; write at least one task with a template")
+    for number, task in enumerate(tasks):
+        _check_template(job, f"spec.tasks[{number}].template", task.template or {})
     return {task.name or f"default{number}": task for number, task in enumerate(tasks)}
+
+
+def _check_template(job: Document, path: str, template: Mapping[str, Any]) -> None:
+    """Refuse a template whose parts are not what pods are made of; what is inside of them, whoever reads the pods refuses."""
+    meta = template.get("metadata") or {}
+    parts = {"metadata": meta, "spec": template.get("spec") or {}}
+    if isinstance(meta, Mapping):
+        parts |= {f"metadata.{name}": meta.get(name) or {} for name in ("labels", "annotations")}
+    for name, part in parts.items():
+        if not isinstance(part, Mapping):
+            raise SnapshotError(f"{describe(job)}: {path}.{name}: expected `object`, got {type(part).__name__}")
 
 
 def _lost(job: Document) -> Iterator[Lost]:

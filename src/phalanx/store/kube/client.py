@@ -45,6 +45,8 @@ SILENCE_SECONDS = 150.0
 """A watch that is silent for so long is taken for dead; a server sends a bookmark every minute, and may leave one out."""
 LOST_SECONDS = 10.0
 """After so long without any answer the address is looked up again, and every so often from then on."""
+LONGEST_ASKED_SECONDS = 60.0
+"""For so long we leave a server alone that asks for it, whatever it says: somebody in between may say anything."""
 UNAUTHORIZED = 401
 FREE = frozenset({EVENT, kind_at("coordination.k8s.io", "leases")})
 """Kinds that are written whether or not we lead: the lease is how a leader is elected, and an event changes nothing."""
@@ -378,7 +380,7 @@ class Client:
             is_status = answer.header("content-type").partition(";")[0].strip() == "application/json"
             problem = problem_of(self._read(lambda: needed.read_object(None, answer.body)) if is_status else {}, answer.status)
             wait = answer.header("retry-after")  # a date, which is allowed too, is not what an API server writes
-            problem.retry_after = float(wait) if wait.isdecimal() else 0.0
+            problem.retry_after = min(float(wait), LONGEST_ASKED_SECONDS) if wait.isdecimal() else 0.0
             raise problem
 
     # --- writes ------------------------------------------------------------------------------------------------------

@@ -119,8 +119,9 @@ class Reflector:
                     continue
                 if problem.cause is not None and problem.cause[0] == AHEAD:
                     self._version = ""
-                self.listeners.on_failure(problem, f"tried again in {self._wait:.1f} s")
-                await self._rest(self._wait * random.uniform(0.5, 1.5))
+                pause = max(self._wait, problem.retry_after)
+                self.listeners.on_failure(problem, f"tried again in {pause:.1f} s")
+                await self._rest(self._wait * random.uniform(0.5, 1.5), at_least=problem.retry_after)
 
     async def _hide(self, problem: Forbidden) -> None:
         """Go on without the kind, and report it once."""
@@ -131,10 +132,12 @@ class Reflector:
         self.is_synced.set()
         await asyncio.sleep(HIDDEN_SECONDS)
 
-    async def _rest(self, seconds: float) -> None:
-        """Wait, longer the next time, or until `hurry` says that the server is back."""
+    async def _rest(self, seconds: float, *, at_least: float = 0.0) -> None:
+        """Wait, longer the next time, or until `hurry` says that the server is back; never less than the server asked for."""
         self._wait = min(self._wait * 2, LONGEST_WAIT)
-        if await self._sleep(seconds):
+        if at_least:
+            await asyncio.sleep(at_least)
+        if await self._sleep(max(seconds - at_least, 0.0)):
             self._wait = FIRST_WAIT
 
     async def _sleep(self, seconds: float) -> bool:

@@ -193,7 +193,7 @@ def _clock(storm: "Storm", incident: Incident) -> End:
 
 def _crash_at_write(storm: "Storm", incident: Incident) -> End:
     """Kill a process between two of its next writes."""
-    replica, left = _replica(storm, incident), [int(incident.amount * 10)]
+    replica, left = _replica(storm, incident), [max(int(incident.amount * 10), 1)]
 
     def count(verb: str, about: str) -> None:
         left[0] -= 1
