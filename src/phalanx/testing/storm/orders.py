@@ -84,6 +84,8 @@ class Order:
     """Its owner makes pods only once its Volcano group is admitted, as training-operator and Volcano's own controllers do."""
     has_claims: bool = False
     """Each pod has a claim for a volume, which is made where the pod is to go: the binder binds it."""
+    ends_apart: bool = False
+    """Its pods are done one after the other, in any order, and not all at once."""
 
 
 def object_of(order: Order, size: int, minimum: int) -> dict[str, Any]:

@@ -22,6 +22,7 @@ ON_CLUSTER = ("hide group", "lose status", "take lease", "edit queue", "reload",
 RESTARTING, SLOW, GATED, CLAIMING, AFTER_ADMISSION = 0.3, 0.2, 0.15, 0.1, 0.3
 """The shares of gangs whose owner makes them anew as a whole, one pod after the other, behind gates, with volumes, or only once
 their group is admitted."""
+ENDING_APART = 0.4
 LATENCIES, LAGS = (0.002, 0.02, 0.2), (0.0, 0.05, 0.5)
 LASTING = {"refuse binds": 2.0}
 """Incidents that last so many times longer than others."""
@@ -72,7 +73,7 @@ def plan_of(seed: int, *, seconds: float = STORM_SECONDS) -> Plan:
     nodes = chance.randint(2, 5)
     orders = [_order(chance, number, nodes, seconds) for number in range(chance.randint(3, 9))]
     orders += [_late_order(chance, len(orders) + number, nodes, seconds) for number in range(chance.randint(0, 3))]
-    orders = [_with_manners(chance, order) for order in orders]
+    orders = [_with_end(seed, _with_manners(chance, order)) for order in orders]
     incidents = sorted((_incident(chance, seconds) for _ in range(chance.randint(3, 14))), key=lambda item: item.at)
     latency, lag = chance.choice(LATENCIES), chance.choice(LAGS)
     return Plan(seed, chance.randint(1, 3), nodes, tuple(orders), tuple(incidents), latency=latency, lag=lag)
@@ -95,6 +96,11 @@ def _with_manners(chance: Random, order: Order) -> Order:
         has_claims=chance.random() < CLAIMING and order.dialect != VOLCANO_JOB,
         after_admission=chance.random() < AFTER_ADMISSION and order.dialect == VOLCANO,
     )  # fmt: skip
+
+
+def _with_end(seed: int, order: Order) -> Order:
+    """Draw how it ends by a chance of its own: all else is what it was before this was drawn."""
+    return replace(order, ends_apart=order.size > 1 and Random(f"end of {order.name} in storm {seed}").random() < ENDING_APART)
 
 
 def _late_order(chance: Random, number: int, nodes: int, seconds: float) -> Order:

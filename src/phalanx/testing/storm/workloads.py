@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from random import Random
 
 from phalanx.errors import ClusterError
 from phalanx.model.kinds import POD, VOLUME_CLAIM, Document, Kind, kind_at
@@ -205,16 +206,24 @@ class Workload:
                 self._store.patch(POD, NAMESPACE, meta["name"], {"spec": {"schedulingGates": left}})
 
     def _work(self) -> None:
-        """Finish once everybody has run for long enough."""
-        running = [pod for pod in self.pods() if (pod.get("status") or {}).get("phase") == "Running" and not _leaves(pod)]
-        if self.never_ends or self.is_suspended or len(running) < self.size:
+        """Let pods be done that have run for long enough while everybody was there; once all are, it is over."""
+        pods = [pod for pod in self.pods() if not _leaves(pod)]
+        running = [pod for pod in pods if _phase(pod) == "Running"]
+        there = len(running) + sum(_phase(pod) == "Succeeded" for pod in pods)
+        if self.never_ends or self.is_suspended or there < self.size:
             self._works_since = None
             return
         self._works_since = self._works_since if self._works_since is not None else self._clock()
-        if self._clock() - self._works_since >= self.order.seconds:
-            for pod in running:
+        worked = self._clock() - self._works_since
+        for pod in running:
+            if worked >= self.order.seconds * self._share_of(pod):
                 self._store.patch(POD, NAMESPACE, pod["metadata"]["name"], {"status": {"phase": "Succeeded"}}, is_status=True)
+        if worked >= self.order.seconds:
             self._done_at = self._clock()
+
+    def _share_of(self, pod: Document) -> float:
+        """Return after which share of the time a pod is done."""
+        return Random(f"{self.order.seconds} {pod['metadata']['name']}").random() if self.order.ends_apart else 1.0
 
     def fail(self, index: int) -> None:
         """Let one of its pods fail."""
@@ -256,6 +265,10 @@ class ControlledWorkload(Workload):
 def workload_of(order: Order, pods: Pods, clock: Callable[[], float]) -> Workload:
     """Return who looks after a gang."""
     return (ControlledWorkload if order.dialect == VOLCANO_JOB else Workload)(order, pods, clock)
+
+
+def _phase(pod: Document) -> str:
+    return str((pod.get("status") or {}).get("phase", ""))
 
 
 def _leaves(pod: Document) -> bool:
