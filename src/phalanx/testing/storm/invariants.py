@@ -152,9 +152,10 @@ class Rest:
             yield Violation("untrue status", f"{what}: {path} is {before!r}, a recount gives {after!r}")
         yield from (Violation("failed", f"a status cannot be made: {problem!r}") for problem in problems)
 
-    def has_old_messages(self) -> bool:
-        """Tell whether a status is right but for a message, which other numbers alone replace only after a while."""
-        return any(_without_messages(before) == _without_messages(after) for _, (_, before, after) in self._changes([]))
+    def old_messages(self) -> frozenset[str]:
+        """Return the objects whose status is right but for a message, which other numbers alone replace only after a while."""
+        changes = self._changes([])
+        return frozenset(what for what, (_, before, after) in changes if _without_messages(before) == _without_messages(after))
 
     def _changes(self, problems: list[Exception]) -> Iterator[tuple[str, "_Change"]]:
         """Yield what a writer changes that knows of nothing written before: it must have nothing to change."""

@@ -156,9 +156,9 @@ class Replica:
             past.is_doomed = past.process.is_dead
 
 
-def controllers_of(profile: Profile) -> Sequence[Controller]:
-    """Return the controllers of a replica."""
-    policy, own = profile.policy, frozenset({SCHEDULER})
+def controllers_of(profile: Profile, own: frozenset[str] = frozenset({SCHEDULER})) -> Sequence[Controller]:
+    """Return the controllers of a replica that schedules for these names."""
+    policy = profile.policy
     settings = ControllerSettings(schedulers=own, scheduler=(policy, profile.catalogue), own_schedulers=own)
     return standard_controllers(pair_for, settings, has_admission=policy.has_admission)
 

@@ -249,7 +249,7 @@ class Storm:
             await asyncio.sleep(2 * STEP_SECONDS)
             if self.judge.clock() - self._last_write() >= SILENT_SECONDS and not self.nodes.refusing:
                 rest = self._rest()
-                pause = min(shortest_wait(rest.decisions), SILENT_SECONDS if rest.has_old_messages() else inf)
+                pause = min(shortest_wait(rest.decisions), SILENT_SECONDS if rest.old_messages() else inf)
                 if pause == inf:
                     return
                 await asyncio.sleep(pause)
