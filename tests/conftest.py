@@ -53,9 +53,12 @@ def _needs_programs(item: pytest.Item) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Try tests of the control plane again when they fail: a dozen programs share two cores, and some waits are too short then."""
+    """Try tests of the control plane again when they fail: a dozen programs share two cores, and some waits are too short then.
+
+    Whoever wants to see each failure says `--reruns 0`.
+    """
     for item in items:
-        if _needs_programs(item):
+        if config.getoption("reruns", None) is None and _needs_programs(item):
             item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=2))
     items.sort(key=lambda item: place_of(item.nodeid))
     _put_last(config, items)

@@ -1,5 +1,6 @@
-"""The port of `phalanx run` with TLS and tokens on a real API server: who gets in, and which certificate is shown."""
+"""The port of `phalanx run` with TLS and tokens on a real API server: who gets in, what he sees, and which certificate is shown."""
 
+import json
 import secrets
 import ssl
 from collections.abc import Iterator
@@ -92,6 +93,44 @@ def test_tokens_decide_who_reads_metrics(plane: ControlPlane, namespace: str, ma
     }  # fmt: skip
     plane.kubectl("delete", "serviceaccount", "scraper", "-n", namespace)
     assert eventually(lambda: replica.ask("/metrics", scraper)[0] == 401, seconds=25.0), "the token of nobody still opens"
+
+
+def waiting_gang(namespace: str) -> list[dict[str, Any]]:
+    """Return a gang that no cluster has room for."""
+    asks = {"resources": {"requests": {"cpu": "100000"}}}
+    group = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "spec": {"minMember": 1, "queue": "default"}}
+    spec = {"schedulerName": "phalanx", "containers": [{"name": "main", "image": "train", **asks}]}
+    meta = {"name": "huge", "namespace": namespace}
+    annotations = {"scheduling.k8s.io/group-name": "huge"}
+    return [
+        {**group, "metadata": meta},
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {**meta, "annotations": annotations}, "spec": spec},
+    ]
+
+
+def test_the_page_shows_somebody_what_kubectl_would(
+    plane: ControlPlane, namespace: str, may_review: None, replica: Replica
+) -> None:  # fmt: skip
+    foreign = f"foreign-{secrets.token_hex(4)}"
+    plane.create_namespace(foreign)
+    for place in (namespace, foreign):
+        plane.apply(waiting_gang(place))
+    plane.kubectl("create", "role", "look", "-n", namespace, "--verb=list", "--resource=pods,podgroups.scheduling.volcano.sh")
+    plane.kubectl("create", "rolebinding", "look", "-n", namespace, "--role=look", f"--serviceaccount={namespace}:reader")
+    plane.kubectl("create", "serviceaccount", "reader", "-n", namespace)
+    reader, stranger = (token(plane, namespace, account) for account in ("reader", "stranger"))
+
+    def seen(shown: str) -> set[str]:
+        code, text = replica.ask("/ui/api/gangs", shown)
+        return {f"{code}"} if code != 200 else {key for key in json.loads(text)["columns"]["gang"] if key.endswith("/huge")}
+
+    assert eventually(lambda: seen(plane.token) == {f"{namespace}/huge", f"{foreign}/huge"}), replica.ask(
+        "/ui/api/gangs", plane.token
+    )
+    assert seen(reader) == {f"{namespace}/huge"}
+    assert replica.ask(f"/ui/api/gang?gang={foreign}/huge", reader)[0] == 404
+    assert (seen(stranger), seen("")) == ({"403"}, {"401"})
+    plane.kubectl("delete", "--wait=false", f"namespace/{foreign}")
 
 
 def test_without_the_right_to_ask_nobody_gets_in(plane: ControlPlane, namespace: str, replica: Replica) -> None:
