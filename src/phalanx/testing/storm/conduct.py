@@ -139,7 +139,7 @@ class Conduct(Witness):
         if workload is None:
             return
         is_settled = self._clock() - workload.changed_at > SCALED_SECONDS
-        if is_settled and len(self._gangs[app].held) >= _minimum(workload):
+        if is_settled and len(self._gangs[app].held) >= _still_needed(workload):
             self._judge.accuse("killed a healthy gang", f"gang {app} is whole, and {text}")
         culprit = text.partition(": pod ")[2].partition(" of its gang")[0]
         if STORM in text and self._clock() - self._failing.get(culprit, 0.0) < PATIENCE_SECONDS:
@@ -249,7 +249,7 @@ class Conduct(Witness):
         elif uid not in gang.held:
             gang.held[uid] = now
             self._cards[_queue(workload)][uid] = requests_of(pod).get(GPU, 0.0)
-            if len(gang.held) >= _minimum(workload):
+            if len(gang.held) >= _still_needed(workload):
                 gang.whole_at = now
             if not ((event.before or {}).get("spec") or {}).get("nodeName"):
                 self._hear_bind(pod, _queue(workload))
@@ -321,19 +321,24 @@ class Conduct(Witness):
     def _judge_round(self, moment: float, app: str) -> None:
         """Look whether what landed of a gang is still there, although another bind of it was refused."""
         gang, workload = self._gangs[app], self._workloads().get(app)
-        if workload is None or not len(gang.held) < _minimum(workload):
+        if workload is None or not len(gang.held) < _still_needed(workload):
             return
         # What landed before is left to `heal`, and so is what is left of a gang that was whole: a drain took the others.
         first = max(moment - ROLL_BACK_SECONDS, self._judge.troubled_at + LAG_SECONDS, gang.whole_at)
         left = [uid for uid, since in gang.held.items() if first < since <= moment + LAG_SECONDS]
         if left and workload.changed_at < moment - SCALED_SECONDS:
-            text = f"{len(left)} of {_minimum(workload)} members are there {ROLL_BACK_SECONDS:g} s after a bind was refused"
+            text = f"{len(left)} of {_still_needed(workload)} members are there {ROLL_BACK_SECONDS:g} s after a bind was refused"
             self._judge.accuse("half-started", f"gang {app}: {text}")
 
 
 def _minimum(workload: Workload) -> int:
     """Return how many members start together; the pods of a Job start alone."""
     return 1 if workload.order.dialect == JOB else workload.minimum
+
+
+def _still_needed(workload: Workload) -> int:
+    """Return how many members a gang needs besides those that are done."""
+    return max(_minimum(workload) - workload.done(), 1)
 
 
 def _queue(workload: Workload) -> str:

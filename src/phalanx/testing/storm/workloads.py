@@ -209,7 +209,7 @@ class Workload:
         """Let pods be done that have run for long enough while everybody was there; once all are, it is over."""
         pods = [pod for pod in self.pods() if not _leaves(pod)]
         running = [pod for pod in pods if _phase(pod) == "Running"]
-        there = len(running) + sum(_phase(pod) == "Succeeded" for pod in pods)
+        there = len(running) + self.done()
         if self.never_ends or self.is_suspended or there < self.size:
             self._works_since = None
             return
@@ -224,6 +224,10 @@ class Workload:
     def _share_of(self, pod: Document) -> float:
         """Return after which share of the time a pod is done."""
         return Random(f"{self.order.seconds} {pod['metadata']['name']}").random() if self.order.ends_apart else 1.0
+
+    def done(self) -> int:
+        """Return how many of its pods have ended well."""
+        return sum(_phase(pod) == "Succeeded" and not _leaves(pod) for pod in self.pods())
 
     def fail(self, index: int) -> None:
         """Let one of its pods fail."""
