@@ -78,7 +78,7 @@ def _no_roll_back(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Binding, "_take_back", _nothing)
 
 
-@planted("judged too early", breaks=("half-started", "killed a healthy gang"), needs=("refuse binds",))
+@planted("judged too early", breaks=("half-started", "killed a healthy gang"), needs=("refuse binds",), is_rare=True)
 def _judged_too_early(patch: pytest.MonkeyPatch) -> None:
     """A gang is rolled back at its first refusal; what lands after that stays."""
     note = Binding._note_refusal
@@ -100,7 +100,12 @@ def _lost_is_refused(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(binding, "ELSEWHERE", "what no server says")
 
 
-@planted("bind without uid", breaks="never decided", needs=("twice", "late", "refused", "cut off"))
+@planted(
+    "bind without uid",
+    breaks="never decided",
+    needs=("twice", "late", "refused", "cut off", "strand"),
+    is_rare=True,
+)
 def _bind_without_uid(patch: pytest.MonkeyPatch) -> None:
     """A bind goes to whatever pod has the name by now."""
 
@@ -192,7 +197,7 @@ def _no_back_off(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(BindBackoffPlugin, "gang_valid", lambda self, session, gang: YES)
 
 
-@planted("V7: back-off on pods alone", breaks=("no back-off", "not at rest"), needs=("refuse binds",))
+@planted("V7: back-off on pods alone", breaks=("no back-off", "not at rest"), needs=("refuse binds",), is_rare=True)
 def _forgetful_group(patch: pytest.MonkeyPatch) -> None:
     """Only pods remember refused binds, and the roll-back deletes them."""
     patch.setattr(Binding, "_remember_in_group", _nothing)

@@ -96,7 +96,7 @@ def _heal_removed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(HealAction, "run", lambda self, session: None)
 
 
-@planted("D1: heal kills gangs that grew", breaks="killed a healthy gang", needs=("scale",))
+@planted("D1: heal kills gangs that grew", breaks=("killed a healthy gang", "untrue status"), needs=("scale",))
 def _heal_kills(patch: pytest.MonkeyPatch) -> None:
     """A gang is measured by what its group needs now: an owner that scales it up has it killed."""
     patch.setattr(heal, "stale_parts", lacks)
