@@ -4,18 +4,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+import yaml
+
 from phalanx.sim.result import Run, result
 from phalanx.sim.served_results import RUNNING, ResultWriter
 from phalanx.sim.world import World
 from tests.browser.conftest import Keep, Look
 from tests.support import sim_worlds as worlds
+from tests.support import ui_clusters
 from tests.support.browser import Tab
 from tests.support.ui_clusters import lively as lively_objects
-from tests.support.ui_pages import open_page, seen, simulations_setup
+from tests.support.ui_pages import open_page, seen, setup_of, simulations_setup, still
 from tests.support.ui_programs import page_of_program
 
 HEADLINE = ".gang .headline"
 NIGHT = "03:12"
+MOST_MS = 2000
 
 
 def to_view(tab: Tab, title: str) -> None:
@@ -76,6 +81,37 @@ def test_somebody_asks_what_a_drained_node_would_cost(look: Look, lively: str) -
     assert "batch/llama" in tab.text("#content").partition("Pays for it")[2]
 
 
+@pytest.mark.parametrize(
+    ("kind", "fields", "change"),
+    [
+        ("more", {"count": "16", "node": "node-00016"}, "node/+16=node-00016"),
+        ("queue", {"queue": "batch", "value": "64"}, "queue/batch.capability.nvidia.com/gpu=64"),
+        ("minimum", {"gang": "research/mixtral", "value": "12"}, "gang/research/mixtral.minMember=12"),
+        ("end", {"gang": "batch/llama"}, "gang/batch/llama=gone"),
+    ],
+)  # fmt: skip
+def test_somebody_asks_what_another_change_would_bring(
+    look: Look, lively: str, kind: str, fields: dict[str, str], change: str
+) -> None:  # fmt: skip
+    tab = look(lively, "what-if")
+    choose(tab, "[data-key=kind]", kind)
+    for name, text in fields.items():
+        write(tab, f"[name={name}]", text)
+    tab.click("[data-key=add]")
+    tab.wait_text("[data-part=summary]", "gang")
+    assert change in tab.text("#content")
+
+
+def test_somebody_asks_when_a_gang_is_expected_to_start(look: Look, tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text(yaml.safe_dump_all(lively_objects()))
+    with page_of_program("ui", "-f", str(file)) as address:
+        tab = look(address, "gang/research/mixtral")
+        tab.wait_text("[data-key=eta]", "Estimate")
+        tab.click("[data-key=eta]")
+        assert "simulations" in tab.wait_text("#content", "Started in")
+
+
 def test_a_change_that_makes_no_sense_says_what_to_write_instead(look: Look, lively: str) -> None:
     tab = look(lively, "what-if")
     choose(tab, "[data-key=kind]", "other")
@@ -123,6 +159,18 @@ def test_somebody_finds_a_gang_among_thousands_as_they_type(look: Look, vast: st
     tab.press("j")
     tab.press("Enter")
     tab.wait_text("h1", "default/job-04711")
+
+
+def test_ten_thousand_rows_are_as_smooth(look: Look) -> None:
+    with open_page(lambda: setup_of(still(ui_clusters.vast(count=1000, gangs=10_000, size=1)))) as address:
+        tab = look(address, "gangs")
+        tab.wait_text("#content", "10,000 gangs")
+        assert tab.value("document.querySelectorAll('.virtual tbody tr').length") < 100
+        tab.press("/")
+        begun = tab.value("performance.now()")
+        tab.call("Input.insertText", text="job-09711")
+        assert "1 of 10,000 gangs" in tab.wait_text("output", "1 of")
+        assert tab.value("performance.now()") - begun < MOST_MS, "benchmarks/page.py measures it; this only sees what is far off"
 
 
 def test_somebody_steps_through_a_session(look: Look, lively: str) -> None:
