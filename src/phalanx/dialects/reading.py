@@ -4,14 +4,14 @@ msgspec finds out what a struct looks like when it is used for the first time. A
 the process, so it is found out by one thread at a time, for a struct and all structs in it.
 """
 
-from threading import RLock
+from threading import Lock
 from typing import Any, TypeVar
 
 import msgspec
 
 Read = TypeVar("Read")
 _KNOWN: set[object] = set()
-_FINDING_OUT = RLock()
+_FINDING_OUT = Lock()
 
 
 def read_as(value: Any, kind: type[Read]) -> Read:  # Any: what JSON has

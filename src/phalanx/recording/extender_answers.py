@@ -11,8 +11,7 @@ from functools import partial
 from itertools import cycle
 from typing import Any
 
-import msgspec
-
+from phalanx.dialects.reading import read_as
 from phalanx.plugins.extender import Answer, Endpoint, ExtenderPlugin, Line, Question
 from phalanx.session.cycle import Profile
 from phalanx.session.policy import PluginPolicy
@@ -80,7 +79,7 @@ class _GivenAnswers:
             self._left = deque(next(self._runs, ()))
         if not self._left or self._left[0][0] != question.verb:
             return Answer(problem=f"no answer to {question.verb} is in the recording here")
-        return msgspec.convert(self._left.popleft()[1], Answer)
+        return read_as(self._left.popleft()[1], Answer)
 
 
 def _with_extender(profile: Profile, factory: PluginFactory) -> Profile:

@@ -170,7 +170,7 @@ class Workload:
         there: dict[int, Document] = {}
         for pod in self.pods():
             index = int(pod["metadata"]["annotations"][INDEX])
-            if (pod.get("status") or {}).get("phase") == "Failed" and not pod["metadata"].get("deletionTimestamp"):
+            if _phase(pod) == "Failed" and not pod["metadata"].get("deletionTimestamp"):
                 self._store.delete(POD, NAMESPACE, pod["metadata"]["name"])
             if not pod["metadata"].get("deletionTimestamp") or index not in there:
                 there[index] = pod
@@ -207,10 +207,8 @@ class Workload:
 
     def _work(self) -> None:
         """Let pods be done that have run for long enough while everybody was there; once all are, it is over."""
-        pods = [pod for pod in self.pods() if not _leaves(pod)]
-        running = [pod for pod in pods if _phase(pod) == "Running"]
-        there = len(running) + self.done()
-        if self.never_ends or self.is_suspended or there < self.size:
+        running = [pod for pod in self.pods() if _phase(pod) == "Running" and not _leaves(pod)]
+        if self.never_ends or self.is_suspended or len(running) + self.done() < self.size:
             self._works_since = None
             return
         self._works_since = self._works_since if self._works_since is not None else self._clock()
@@ -232,13 +230,13 @@ class Workload:
     def fail(self, index: int) -> None:
         """Let one of its pods fail."""
         for pod in self.pods():
-            if int(pod["metadata"]["annotations"][INDEX]) == index and (pod.get("status") or {}).get("phase") == "Running":
+            if int(pod["metadata"]["annotations"][INDEX]) == index and _phase(pod) == "Running":
                 self._store.patch(POD, NAMESPACE, pod["metadata"]["name"], {"status": {"phase": "Failed"}}, is_status=True)
 
     def members(self) -> Iterator[Document]:
         """Yield those of its pods that hold a place."""
         for pod in self.pods():
-            if pod["spec"].get("nodeName") and (pod.get("status") or {}).get("phase") not in ENDED and not _leaves(pod):
+            if pod["spec"].get("nodeName") and _phase(pod) not in ENDED and not _leaves(pod):
                 yield pod
 
 
@@ -261,7 +259,7 @@ class ControlledWorkload(Workload):
 
     def fail(self, index: int) -> None:
         """Let one of its pods fail; the job begins anew then."""
-        running = [pod for pod in self.pods() if (pod.get("status") or {}).get("phase") == "Running"]
+        running = [pod for pod in self.pods() if _phase(pod) == "Running"]
         for pod in running[index : index + 1]:
             self._store.patch(POD, NAMESPACE, pod["metadata"]["name"], {"status": {"phase": "Failed"}}, is_status=True)
 
