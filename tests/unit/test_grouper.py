@@ -423,6 +423,17 @@ def test_a_change_of_an_owner_concerns_one_pod_of_each_group_and_those_without()
     assert sorted(key.name for key in grouper.concerns(store, kind_of(top), top)) == ["train-0", "train-3"]
 
 
+def test_an_owner_that_changes_is_heard_though_its_first_pod_has_ended() -> None:
+    top, grouper = torch(3), PodGrouper()
+    store = workloads.store(top, *(pod(f"train-{number}", by=top, labels=MASTER) for number in range(2)))
+    for number in range(2):
+        workloads.carry_out(store, workloads.asked(store, f"train-{number}").writes)
+    store.patch(POD, "default", "train-0", {"status": {"phase": "Succeeded"}}, is_status=True)
+    store.patch(kind_of(top), "default", "train", {"spec": torch(1)["spec"]})
+    writes = [write for key in grouper.concerns(store, kind_of(top), top) for write in grouper.reconcile(store, key).writes]
+    assert [write.patch["spec"]["minMember"] for write in writes if isinstance(write, Patch)] == [2]
+
+
 def test_a_podgang_concerns_the_pods_that_it_names() -> None:
     references = [{"namespace": "default", "name": "train-0"}]
     gang = owner(

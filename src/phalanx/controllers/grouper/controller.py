@@ -180,9 +180,17 @@ def _warnings(about: Sequence[Document], problem: SnapshotError) -> list[Write]:
 
 
 def _one_of_each(pods: Sequence[Document]) -> list[Key]:
-    """Return the pods without a group, and one of each group."""
-    chosen = {_group_or_key(pod): key_of(pod) for pod in reversed(pods)}
+    """Return the pods without a group, and one of each group that others wait or run in: what has ended speaks for nobody."""
+    chosen = {_group_or_key(pod): key_of(pod) for pod in reversed(pods) if _may_need_group(pod)}
     return list(chosen.values())
+
+
+def _may_need_group(pod: Document) -> bool:
+    """Tell whether a pod is grouped, or complained about since it cannot be read."""
+    try:
+        return membership_of(pod).needs_group
+    except SnapshotError:
+        return True
 
 
 def _group_or_key(pod: Document) -> str:
