@@ -14,15 +14,17 @@ import pytest
 
 from phalanx.controllers.objects import PROBLEM
 from phalanx.dev.plane import ControlPlane
+from phalanx.dev.processes import launch
 from phalanx.dev.replicas import scheduling
 from phalanx.manifests.permissions import permissions
-from phalanx.manifests.roles import reader_documents, service_account
+from phalanx.manifests.roles import reader_documents, service_account, shadow_rules
 from phalanx.model.kinds import Document, Kind
 from phalanx.testing import build
 from tests.support import kai_objects as kai
-from tests.support.api_requests import Access, RequestLog
+from tests.support.api_requests import Access, RequestLog, granted
 from tests.support.http_api import Connection
 from tests.support.live_site import Site
+from tests.support.shadow_account import SHADOW, shadow_kubeconfig
 from tests.support.store_contract import eventually
 
 pytestmark = pytest.mark.xdist_group("controlplane")
@@ -99,8 +101,13 @@ def access(text: str) -> Access:
 
 def await_requests(log: RequestLog, *texts: str) -> None:
     """Wait until the scheduler has asked for all of this."""
-    wanted = {access(text) for text in texts}
-    assert eventually(lambda: wanted <= log.asked_by(RUN), seconds=SECONDS), f"not asked: {sorted(wanted - log.asked_by(RUN))}"
+    await_all(log, {access(text) for text in texts}, RUN)
+
+
+def await_all(log: RequestLog, wanted: set[Access], account: str) -> None:
+    """Wait until an account has asked for all of this."""
+    is_asked = eventually(lambda: wanted <= log.asked_by(account), seconds=SECONDS)
+    assert is_asked, f"not asked: {', '.join(map(str, sorted(wanted - log.asked_by(account))))}"
 
 
 # --- steps ---------------------------------------------------------------------------------------------------------------
@@ -108,8 +115,7 @@ def await_requests(log: RequestLog, *texts: str) -> None:
 
 def test_every_kind_is_listed_and_watched(log: RequestLog, scheduler: None) -> None:
     named = {Access(item.kind.group, item.resource, verb) for item in permissions() for verb in item.verbs}
-    followed = {item for item in named if item.verb in ("list", "watch")}
-    assert eventually(lambda: followed <= log.asked_by(RUN), seconds=SECONDS), sorted(followed - log.asked_by(RUN))
+    await_all(log, {item for item in named if item.verb in ("list", "watch")}, RUN)
 
 
 def test_hypernodes_follow_labels(site: Site, log: RequestLog, scheduler: None) -> None:
@@ -238,6 +244,17 @@ def test_pods_are_grouped_in_each_dialect(dialect: str, plane: ControlPlane, sit
 
 
 # --- those who only read -------------------------------------------------------------------------------------------------
+
+
+def test_a_shadow_follows_every_kind_that_its_role_names(
+    plane: ControlPlane, everything: None, log: RequestLog, tmp_path: Path
+) -> None:
+    options = ("--kubeconfig", str(shadow_kubeconfig(plane)), "--record", str(tmp_path / "recording"))
+    with (tmp_path / "shadow.log").open("wb") as file:
+        with launch((sys.executable, "-m", "phalanx", "run", "--shadow", *options), stdout=file, stderr=file) as process:
+            await_all(log, granted(shadow_rules()), SHADOW)
+            process.terminate()
+        assert process.wait(timeout=SECONDS) == 0, (tmp_path / "shadow.log").read_text()
 
 
 def test_commands_that_only_read_work_with_the_role_of_a_reader(plane: ControlPlane, site: Site, tmp_path: Path) -> None:
