@@ -4,6 +4,7 @@ Each step waits until the API server has logged the requests in question. `test_
 """
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -17,13 +18,14 @@ from phalanx.dev.plane import ControlPlane
 from phalanx.dev.processes import launch
 from phalanx.dev.replicas import scheduling
 from phalanx.manifests.permissions import permissions
-from phalanx.manifests.roles import reader_documents, service_account, shadow_rules
+from phalanx.manifests.roles import page_documents, page_rules, reader_documents, service_account, shadow_rules
 from phalanx.model.kinds import Document, Kind
 from phalanx.testing import build
 from tests.support import kai_objects as kai
 from tests.support.api_requests import Access, RequestLog, granted
 from tests.support.http_api import Connection
 from tests.support.live_site import Site
+from tests.support.page_certificates import AUTHORITY, certificate, trusting
 from tests.support.shadow_account import SHADOW, shadow_kubeconfig
 from tests.support.store_contract import eventually
 
@@ -255,6 +257,27 @@ def test_a_shadow_follows_every_kind_that_its_role_names(
             await_all(log, granted(shadow_rules()), SHADOW)
             process.terminate()
         assert process.wait(timeout=SECONDS) == 0, (tmp_path / "shadow.log").read_text()
+
+
+def test_a_page_for_others_follows_every_kind_that_its_role_names(
+    plane: ControlPlane, site: Site, log: RequestLog, tmp_path: Path
+) -> None:
+    space, host = site.namespace(), "127.0.0.2"  # not the address at which anybody may read
+    site.kubectl("create", "serviceaccount", "page")
+    role, binding = page_documents([service_account(space, "page")])
+    plane.apply([role, {**binding, "metadata": {"name": space}}])
+    site.make([build.node("a", cpu=8), *build.gang("train", tasks=2, cpu=1)])
+    options = ("--kubeconfig", str(plane.kubeconfig_of(space, "page")), "--host", host, *certificate(tmp_path, AUTHORITY, host))
+    with (tmp_path / "page.log").open("wb") as file:
+        with launch((sys.executable, "-m", "phalanx", "ui", *options), stdout=file, stderr=file) as process:
+            await_all(log, {item for item in granted(page_rules()) if item.verb == "watch"}, "/page")
+            (address,) = re.findall(r"https://\S+/ui/", (tmp_path / "page.log").read_text())
+            page = Connection(address, {"Authorization": f"Bearer {plane.token}"}, trusting(AUTHORITY))
+            assert eventually(lambda: page.ask("GET", f"/ui/api/gang?gang={space}/train").code == 200)
+            await_all(log, granted(page_rules()), "/page")
+            process.terminate()
+        assert process.wait(timeout=SECONDS) == 0, (tmp_path / "page.log").read_text()
+    plane.kubectl("delete", f"clusterrole/{role['metadata']['name']}", f"clusterrolebinding/{space}")
 
 
 def test_commands_that_only_read_work_with_the_role_of_a_reader(plane: ControlPlane, site: Site, tmp_path: Path) -> None:
