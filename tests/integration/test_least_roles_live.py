@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -248,15 +249,23 @@ def test_pods_are_grouped_in_each_dialect(dialect: str, plane: ControlPlane, sit
 # --- those who only read -------------------------------------------------------------------------------------------------
 
 
+@contextmanager
+def running(log: Path, *words: str) -> Iterator[Path]:
+    """Run a command beside the block, and yield what it says; it has to end in order."""
+    with log.open("wb") as file, launch((sys.executable, "-m", "phalanx", *words), stdout=file, stderr=file) as process:
+        try:
+            yield log
+        finally:
+            process.terminate()
+        assert process.wait(timeout=SECONDS) == 0, log.read_text()
+
+
 def test_a_shadow_follows_every_kind_that_its_role_names(
     plane: ControlPlane, everything: None, log: RequestLog, tmp_path: Path
 ) -> None:
     options = ("--kubeconfig", str(shadow_kubeconfig(plane)), "--record", str(tmp_path / "recording"))
-    with (tmp_path / "shadow.log").open("wb") as file:
-        with launch((sys.executable, "-m", "phalanx", "run", "--shadow", *options), stdout=file, stderr=file) as process:
-            await_all(log, granted(shadow_rules()), SHADOW)
-            process.terminate()
-        assert process.wait(timeout=SECONDS) == 0, (tmp_path / "shadow.log").read_text()
+    with running(tmp_path / "shadow.log", "run", "--shadow", *options):
+        await_all(log, granted(shadow_rules()), SHADOW)
 
 
 def test_a_page_for_others_follows_every_kind_that_its_role_names(
@@ -268,15 +277,13 @@ def test_a_page_for_others_follows_every_kind_that_its_role_names(
     plane.apply([role, {**binding, "metadata": {"name": space}}])
     site.make([build.node("a", cpu=8), *build.gang("train", tasks=2, cpu=1)])
     options = ("--kubeconfig", str(plane.kubeconfig_of(space, "page")), "--host", host, *certificate(tmp_path, AUTHORITY, host))
-    with (tmp_path / "page.log").open("wb") as file:
-        with launch((sys.executable, "-m", "phalanx", "ui", *options), stdout=file, stderr=file) as process:
-            await_all(log, {item for item in granted(page_rules()) if item.verb == "watch"}, "/page")
-            (address,) = re.findall(r"https://\S+/ui/", (tmp_path / "page.log").read_text())
-            page = Connection(address, {"Authorization": f"Bearer {plane.token}"}, trusting(AUTHORITY))
-            assert eventually(lambda: page.ask("GET", f"/ui/api/gang?gang={space}/train").code == 200)
-            await_all(log, granted(page_rules()), "/page")
-            process.terminate()
-        assert process.wait(timeout=SECONDS) == 0, (tmp_path / "page.log").read_text()
+    with running(tmp_path / "page.log", "ui", *options) as file:
+        await_all(log, {item for item in granted(page_rules()) if item.verb == "watch"}, "/page")
+        (address,) = re.findall(rf"https://{host}:\d+", file.read_text())
+        page = Connection(address, {"Authorization": f"Bearer {plane.token}"}, trusting(AUTHORITY))
+        about = f"/ui/api/gang-events?gang={space}/train"
+        assert eventually(lambda: page.ask("GET", about).code == 200), page.ask("GET", about)
+        await_all(log, granted(page_rules()), "/page")
     plane.kubectl("delete", f"clusterrole/{role['metadata']['name']}", f"clusterrolebinding/{space}")
 
 

@@ -35,17 +35,26 @@ def editor(plane: ControlPlane, site: Site) -> Api:
     return api
 
 
-def of_our_role(plane: ControlPlane, site: Site, word: str) -> Connection:
-    """Return how somebody asks who has one of our roles for people, and no other role, in the namespace of the test."""
-    name = f"{word}er"  # a viewer and an editor
-    site.kubectl("create", "serviceaccount", name)
-    bound = (f"--clusterrole=phalanx-{word}", f"--serviceaccount={site.namespace()}:{name}")
-    if word == "view":  # queues are in no namespace
-        site.kubectl("create", "clusterrolebinding", site.namespace(), *bound)
-    else:
-        site.kubectl("create", "rolebinding", name, *bound)
-    assert eventually(lambda: may(site, name, "get" if word == "view" else "create")), "the role is not in force"
-    return connection_to(str(plane.kubeconfig_of(site.namespace(), name)))
+def viewer(plane: ControlPlane, site: Site) -> Connection:
+    """Return how somebody asks who has our role for viewers and no other; everywhere, since queues are in no namespace."""
+    subject = f"--serviceaccount={site.namespace()}:viewer"
+    site.kubectl("create", "serviceaccount", "viewer")
+    site.kubectl("create", "clusterrolebinding", site.namespace(), "--clusterrole=phalanx-view", subject)
+    return in_force(plane, site, "viewer", "get")
+
+
+def editor_alone(plane: ControlPlane, site: Site) -> Connection:
+    """Return how somebody asks who has our role for editors and no other, in one namespace."""
+    subject = f"--serviceaccount={site.namespace()}:editor"
+    site.kubectl("create", "serviceaccount", "editor")
+    site.kubectl("create", "rolebinding", "editor", "--clusterrole=phalanx-edit", subject)
+    return in_force(plane, site, "editor", "create")
+
+
+def in_force(plane: ControlPlane, site: Site, account: str, verb: str) -> Connection:
+    """Return how an account asks, once its role is in force."""
+    assert eventually(lambda: may(site, account, verb)), "the role is not in force"
+    return connection_to(str(plane.kubeconfig_of(site.namespace(), account)))
 
 
 def may(site: Site, account: str, verb: str) -> bool:
@@ -100,25 +109,25 @@ def test_whoever_edits_a_namespace_makes_no_queues_topology_or_bind_requests(edi
 
 
 def test_whoever_views_reads_each_of_our_kinds(plane: ControlPlane, site: Site) -> None:
-    viewer, kinds = of_our_role(plane, site, "view"), kinds_in(view_rules())
-    for kind in kinds:
+    asking = viewer(plane, site)
+    for kind in kinds_in(view_rules()):
         place, one = ResourcePath(kind, site.namespace()), ResourcePath(kind, site.namespace(), "nothing")
         codes = {
-            "list": viewer.ask("GET", place.path).code, "get": viewer.ask("GET", one.path).code,
-            "watch": viewer.ask("GET", place.path, watch="1", resourceVersion="none").code,  # no version: it ends at once
+            "list": asking.ask("GET", place.path).code, "get": asking.ask("GET", one.path).code,
+            "watch": asking.ask("GET", place.path, watch="1", resourceVersion="none").code,  # no version: it ends at once
         }  # fmt: skip
         assert FORBIDDEN not in codes.values(), (kind, codes)
     site.kubectl("delete", f"clusterrolebinding/{site.namespace()}")
 
 
 def test_whoever_edits_changes_each_of_our_kinds_that_has_a_namespace(plane: ControlPlane, site: Site) -> None:
-    editor, kinds = of_our_role(plane, site, "edit"), kinds_in(edit_rules())
-    for kind in kinds:
+    asking = editor_alone(plane, site)
+    for kind in kinds_in(edit_rules()):
         meta = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": "nothing"}}
         place, one = ResourcePath(kind, site.namespace()), ResourcePath(kind, site.namespace(), "nothing")
         codes = {
-            "create": editor.ask("POST", place.path, meta, dryRun="All").code, "update": editor.ask("PUT", one.path, meta).code,
-            "patch": editor.ask("PATCH", one.path, {}, form=MERGE).code, "delete": editor.ask("DELETE", one.path).code,
+            "create": asking.ask("POST", place.path, meta, dryRun="All").code, "update": asking.ask("PUT", one.path, meta).code,
+            "patch": asking.ask("PATCH", one.path, {}, form=MERGE).code, "delete": asking.ask("DELETE", one.path).code,
         }  # fmt: skip
         assert FORBIDDEN not in codes.values(), (kind, codes)
 
