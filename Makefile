@@ -13,7 +13,8 @@ LIVE_WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1
 FUZZ_SECONDS ?= 60
 # All of tests/fuzz/targets.py if empty.
 FUZZ_TARGETS ?=
-CHECKS := check-format check-lint check-types check-imports check-dependencies check-spelling check-changelog
+CHECKS := check-format check-lint check-lengths check-types check-imports check-dependencies check-spelling check-changelog
+MOST_LINES := 500
 # Coverage doubles the time of a test, so it is measured on all unit tests but those of the outer packages.
 OUTER := bench benchmark cli dev fuzz live manifests recording sim stepping storm store testing tuning ui web whatif
 MEASURED := $(filter-out $(foreach package,$(OUTER),$(wildcard tests/unit/test_$(package).py tests/unit/test_$(package)_*.py)),$(wildcard tests/unit/test_*.py))
@@ -46,14 +47,18 @@ coverage: $(TOOLS)  ## Measure which lines of the whole program are run by unit 
 	$(BIN)/pytest tests/unit --numprocesses $(TEST_WORKERS) --cov --cov-report=
 	$(BIN)/coverage report --skip-covered
 
-check: $(TOOLS)  ## Check format, lint, types, import contracts, dependencies, spelling and changelog fragments
-	@$(MAKE) --no-print-directory --keep-going --jobs=7 $(SYNC) $(CHECKS)
+check: $(TOOLS)  ## Check format, lint, lengths of files, types, import contracts, dependencies, spelling and changelog fragments
+	@$(MAKE) --no-print-directory --keep-going --jobs=8 $(SYNC) $(CHECKS)
 
 check-format: $(TOOLS)
 	$(BIN)/ruff format --check
 
 check-lint: $(TOOLS)
 	$(BIN)/ruff check
+
+check-lengths:
+	@find src -name '*.py' -exec wc -l {} + | awk '$$2 != "total" && $$1 > $(MOST_LINES) \
+		{ print $$2 ": " $$1 " lines; divide it, $(MOST_LINES) are allowed"; found = 1 } END { exit found }'
 
 check-types: $(TOOLS)
 	$(BIN)/mypy --strict src tests

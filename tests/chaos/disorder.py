@@ -1,5 +1,6 @@
 """What happens to processes in a storm: replicas are killed, frozen and told to end, the API server and etcd are killed."""
 
+import http.client
 import os
 import re
 import signal
@@ -24,11 +25,12 @@ EVENTS: Mapping[str, float] = {"freeze": 5.0, "kill": 3.0, "terminate": 2.0, "se
 LONGEST_FREEZE = 9.0
 END_SECONDS = 25.0
 """Within this a replica ends that is told to."""
-MOST_MEGABYTES, MOST_FILES = 300, 200
-GROWTH, SLACK_MEGABYTES, SLACK_FILES = 1.25, 10, 25
+MOST_MEGABYTES, MOST_FILES, MOST_TASKS = 300, 200, 400
+GROWTH, SLACK_MEGABYTES, SLACK_FILES, SLACK_TASKS = 1.25, 10, 25, 25
 """By how much what a process uses may grow from the second quarter of its life to the last."""
 LIFE_SAMPLES = 40
 """Of younger processes nothing is said about growth."""
+FROZEN, TASKS = re.compile(r"^State:\s+T", re.MULTILINE), re.compile(r"^phalanx_event_loop_tasks (\S+)$", re.MULTILINE)
 LEADS = re.compile(r" leads$", re.MULTILINE)
 FAILURES = re.compile(r"Traceback|please report it|session \d+ failed|never awaited|never retrieved|where a session failed")
 
@@ -39,6 +41,8 @@ class Sample:
 
     megabytes: float
     files: int
+    tasks: int
+    """Of the event loop."""
 
 
 @dataclass(slots=True)
@@ -78,12 +82,20 @@ class Watched:
         """Note what the process uses."""
         if pid := self.pid:
             try:
-                resident = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
-                files = len(os.listdir(f"/proc/{pid}/fd"))
+                status, files = Path(f"/proc/{pid}/status").read_text(), len(os.listdir(f"/proc/{pid}/fd"))
             except OSError:
                 return  # it has just ended
-            if resident:
-                self.samples.setdefault(pid, []).append(Sample(int(resident[1]) / 1024, files))
+            resident, tasks = re.search(r"VmRSS:\s+(\d+) kB", status), None if FROZEN.search(status) else self._tasks()
+            if resident and tasks is not None:
+                self.samples.setdefault(pid, []).append(Sample(int(resident[1]) / 1024, files, tasks))
+
+    def _tasks(self) -> int | None:
+        """Return how many tasks its event loop has; None if it does not say, since it begins or ends."""
+        try:
+            found = TASKS.search(self.replica.ask("/metrics")[1])
+        except (OSError, http.client.HTTPException, PhalanxError):
+            return None
+        return int(float(found[1])) if found else None
 
 
 @dataclass(slots=True)
@@ -168,13 +180,13 @@ def judge_processes(replicas: Sequence[Watched], findings: Findings) -> None:
 
 def judge_life(name: str, samples: Sequence[Sample], findings: Findings) -> None:
     """Look at what one process used over its life."""
-    memory, files = max(item.megabytes for item in samples), max(item.files for item in samples)
-    if memory > MOST_MEGABYTES or files > MOST_FILES:
-        findings.violate("uses too much", f"{name} used {memory:.0f} MB and {files} open files")
+    memory, files, tasks = (max(getattr(item, what) for item in samples) for what in ("megabytes", "files", "tasks"))
+    if memory > MOST_MEGABYTES or files > MOST_FILES or tasks > MOST_TASKS:
+        findings.violate("uses too much", f"{name} used {memory:.0f} MB, {files} open files and {tasks} tasks")
     quarter = len(samples) // 4
     if len(samples) < LIFE_SAMPLES:
         return
-    for what, slack in (("megabytes", SLACK_MEGABYTES), ("files", SLACK_FILES)):
+    for what, slack in (("megabytes", SLACK_MEGABYTES), ("files", SLACK_FILES), ("tasks", SLACK_TASKS)):
         early, late = (
             median(getattr(item, what) for item in part) for part in (samples[quarter : 2 * quarter], samples[-quarter:])
         )

@@ -11,10 +11,19 @@ Dialect = Literal["volcano", "coscheduling", "grouped", "volcano job"]
 Owner = Literal["pods", "Job", "indexed Job", "StatefulSet", "Deployment"]
 DIALECTS: Mapping[Dialect, float] = {"volcano": 4, "coscheduling": 3, "grouped": 2, "volcano job": 2}
 """`grouped` gangs have no group when they come: an annotation says how large they are, and a controller of ours makes it."""
+WITH_QUEUES: tuple[Dialect, ...] = ("volcano", "volcano job")
 OWNERS: Mapping[Owner, float] = {"Job": 3, "indexed Job": 3, "StatefulSet": 2, "Deployment": 1, "pods": 1}
 SIZES: Mapping[int, float] = {1: 1, 2: 2, 4: 4, 6: 3, 8: 3, 12: 2, 20: 1, 40: 0.3}
 CPUS = ("500m", "1", "1", "2")
-LABEL, DURATION, GRACE = "chaos-gang", "phalanx.dev/duration", "phalanx.dev/staleness-grace"
+QUEUES: Mapping[str, Document] = {
+    "chaos-capped": {"weight": 1, "capability": {"cpu": "24"}}, "chaos-small": {"weight": 1, "capability": {"cpu": "6"}},
+}  # fmt: skip
+"""Queues with limits, which most of what wants into them reaches."""
+CHOSEN: Mapping[str, float] = {"": 4, "chaos-capped": 4, "chaos-small": 1}
+"""In which queue a gang is whose dialect has queues; the first is the one that everybody has."""
+LABEL, QUEUE = "chaos-gang", "chaos-queue"
+"""Labels of pods: whose they are, and in which queue, where that has a limit."""
+DURATION, GRACE = "phalanx.dev/duration", "phalanx.dev/staleness-grace"
 PATIENCE = 10_000
 """A Job counts pods that had to go as failed, and gives up after six by default."""
 PATHS: Mapping[tuple[str, str], str] = {
@@ -49,6 +58,7 @@ class ChaosGang:
     priority: str
     seconds: int
     """For how long its pods work; 0 for ever."""
+    queue: str = ""
 
     @property
     def ends(self) -> bool:
@@ -68,7 +78,7 @@ class ChaosGang:
         versions = {"volcano": "scheduling.volcano.sh/v1beta1", "coscheduling": "scheduling.x-k8s.io/v1alpha1"}
         if self.dialect not in versions:
             return []
-        spec = {"minMember": self.minimum}
+        spec = {"minMember": self.minimum, **({"queue": self.queue} if self.queue else {})}
         priority = {"priorityClassName": self.priority} if self.priority and self.dialect == "volcano" else {}
         meta = self._meta(annotations={GRACE: "5s"})
         return [{"apiVersion": versions[self.dialect], "kind": "PodGroup", "metadata": meta, "spec": {**spec, **priority}}]
@@ -77,7 +87,8 @@ class ChaosGang:
         return {"phalanx.dev/min-member": str(self.minimum), GRACE: "5s"} if self.dialect == "grouped" else {}
 
     def _template(self) -> dict[str, Any]:
-        labels = {LABEL: self.name} | ({"scheduling.x-k8s.io/pod-group": self.name} if self.dialect == "coscheduling" else {})
+        labels = {LABEL: self.name} | ({QUEUE: self.queue} if self.queue else {})
+        labels |= {"scheduling.x-k8s.io/pod-group": self.name} if self.dialect == "coscheduling" else {}
         annotations = {"scheduling.k8s.io/group-name": self.name} if self.dialect == "volcano" else {}
         lasts = {DURATION: f"{self.seconds}s"} if self.seconds and self.ends else {}
         main = {"name": "main", "image": "train:1", "resources": {"requests": {"cpu": self.cpu, "memory": "64Mi"}}}
@@ -120,6 +131,7 @@ class ChaosGang:
             "schedulerName": self.namespace, "minAvailable": self.minimum, "maxRetry": PATIENCE, "policies": again,
             "tasks": [{"name": "worker", "replicas": self.size, "template": template}],
         }  # fmt: skip
+        spec |= {"queue": self.queue} if self.queue else {}
         spec |= {"priorityClassName": self.priority} if self.priority else {}
         meta = self._meta(annotations={GRACE: "5s"})
         return {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": meta, "spec": spec}
@@ -136,4 +148,5 @@ def drawn_gang(chance: Random, namespace: str, name: str, *, is_endless: bool = 
         owner="Job" if owner == "pods" and (is_endless or dialect == "grouped") else owner, cpu=chance.choice(CPUS),
         priority=chance.choice(["", "", f"{namespace}-low", f"{namespace}-high"]),
         seconds=0 if is_endless else chance.randint(2, 6),
+        queue=chance.choices(list(CHOSEN), list(CHOSEN.values()))[0] if dialect in WITH_QUEUES else "",
     )  # fmt: skip

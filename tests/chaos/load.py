@@ -135,6 +135,7 @@ class Load:
                 ask_patiently(self.connection, "DELETE", f"{path_of(document)}/{document['metadata']['name']}", BACKGROUND)
 
         del self.alive[gang.name]
+        self.ledger.withdrawn.add(gang.name)
         do(delete)
 
     def fill(self, gangs: int) -> None:
@@ -147,6 +148,7 @@ class Load:
 
     def clear(self) -> None:
         """Remove everything, and wait until it is gone."""
+        self.ledger.withdrawn.update(self.alive)
         for path in COLLECTIONS:
             ask_patiently(self.connection, "DELETE", path.format(self.namespace), BACKGROUND)
         self.alive.clear()

@@ -1,8 +1,9 @@
-"""Watches the API server directly, past every proxy, and judges each event: who is bound where, and whether a node holds too much.
+"""Watches the API server directly, past every proxy, and judges each event: who is bound where, and whether a node or a queue
+holds too much.
 
 Room counts as taken from the bind until the pod has ended or is gone. A node that holds too much for a moment is counted when a new
 leader came shortly before: what the old one had on the wire may still land, and is rolled back within seconds. Everything else is a
-violation: one that lasts, and one that no change of leaders explains.
+violation: one that lasts, and one that no change of leaders explains. A bind that takes a queue beyond its limit is one likewise.
 """
 
 import http.client
@@ -15,8 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from phalanx.model.kinds import Document
-from phalanx.testing.storm.invariants import excess, holds_room
-from tests.chaos.gangs import LABEL
+from phalanx.model.resources import read_resources
+from phalanx.testing.storm.invariants import QueueUse, excess, has_place, holds_room
+from tests.chaos.gangs import LABEL, QUEUE, QUEUES
 from tests.chaos.kubelet import Kubelet
 from tests.chaos.violations import Findings
 from tests.support.http_api import Connection
@@ -26,6 +28,7 @@ LASTING_SECONDS = 20.0
 """Beyond this a node that holds too much is a violation, whoever leads."""
 EXPLAINED_SECONDS = 20.0
 """For so long after a change of leaders a passing one is explained."""
+LIMITS = {name: read_resources(spec["capability"], where="capability") for name, spec in QUEUES.items()}
 
 
 class Follower:
@@ -60,7 +63,7 @@ class Follower:
         items = {item["metadata"]["uid"]: item for item in found.body["items"]}
         for uid in [uid for uid in self._known if uid not in items]:
             self._take("DELETED", self._known[uid])
-        for item in items.values():
+        for item in sorted(items.values(), key=_takes_room):  # in which order it changed, a list does not tell
             self._take("MODIFIED", item)
         self._version = found.body["metadata"]["resourceVersion"]
 
@@ -83,6 +86,10 @@ class Follower:
         self._notice(type_, item)
 
 
+def _takes_room(item: Document) -> tuple[bool, bool]:
+    return holds_room(item), has_place(item)
+
+
 @dataclass(slots=True)
 class Excess:
     """A node that holds more than it has."""
@@ -95,14 +102,22 @@ class Excess:
 
 @dataclass(slots=True)
 class Ledger:
-    """What each node holds, judged at every event. Only one thread may note events."""
+    """What each node and queue holds, judged at every event. Only one thread may note events of pods."""
 
     nodes: Mapping[str, Document]
     findings: Findings
     clock: Callable[[], float] = time.monotonic
     pods: dict[str, dict[str, Any]] = field(default_factory=dict)
     """All pods that are there, by uid."""
-    seen: set[str] = field(default_factory=set)
+    seen: dict[str, float] = field(default_factory=dict)
+    """When each pod was seen first, by uid."""
+    left_at: dict[str, float] = field(default_factory=dict)
+    """When each pod was seen leaving first, by uid."""
+    bound_at: dict[str, float] = field(default_factory=dict)
+    """When a pod of a gang was bound last."""
+    use: QueueUse = field(default_factory=lambda: QueueUse(LIMITS))
+    withdrawn: set[str] = field(default_factory=set)
+    """Gangs that are being deleted: without its group nobody knows any more in which queue a pod is."""
     nodes_of: dict[str, str] = field(default_factory=dict)
     """The node of each pod that ever had one, by uid."""
     changed: float = 0.0
@@ -117,8 +132,10 @@ class Ledger:
         """Take an event in, and judge its node."""
         uid, node = pod["metadata"]["uid"], pod["spec"].get("nodeName", "")
         self.changed = self.clock()
-        self.seen.add(uid)
-        for known in (self.pods, self._members[pod["metadata"].get("labels", {}).get(LABEL, "")]):
+        self.seen.setdefault(uid, self.changed)
+        if type_ == "DELETED" or pod["metadata"].get("deletionTimestamp"):
+            self.left_at.setdefault(uid, self.changed)
+        for known in (self.pods, self._members[_gang(pod)]):
             if type_ == "DELETED":
                 known.pop(uid, None)
             else:
@@ -127,6 +144,9 @@ class Ledger:
             self._note_node(uid, node, pod, is_there=type_ != "DELETED" and holds_room(pod))
 
     def _note_node(self, uid: str, node: str, pod: dict[str, Any], *, is_there: bool) -> None:
+        if is_bind := uid not in self.nodes_of:
+            self.bound_at[_gang(pod)] = self.changed
+        self._note_queue(pod, is_there=is_there, is_bind=is_bind)
         before = self.nodes_of.setdefault(uid, node)
         if before != node:
             self.findings.violate("pod bound twice", f"{_name(pod)} ({uid}) was on {before} and is on {node}")
@@ -135,6 +155,19 @@ class Ledger:
         else:
             self._held[node].pop(uid, None)
         self._judge(node)
+
+    def _note_queue(self, pod: dict[str, Any], *, is_there: bool, is_bind: bool) -> None:
+        if not (queue := pod["metadata"].get("labels", {}).get(QUEUE, "")):
+            return
+        for held in [held for held in self.use.pods[queue].values() if _gang(held) in self.withdrawn]:
+            self.use.note(queue, held, is_there=False)
+        self.use.note(queue, pod, is_there=is_there and _gang(pod) not in self.withdrawn)
+        if is_bind and _gang(pod) not in self.withdrawn and (found := self.use.beyond(queue)) is not None:
+            seconds = self.clock() - self.leader_since
+            if seconds <= EXPLAINED_SECONDS:
+                self.findings.count("binds beyond a limit that a change of leaders explains")
+            else:
+                self.findings.violate(found.invariant, f"{found.text}; no leader has changed for {seconds:.0f} s")
 
     def _judge(self, node: str) -> None:
         now, held = self.clock(), self._held[node].values()
@@ -205,6 +238,10 @@ class Recorder:
         """End."""
         for follower in self._followers:
             follower.is_over.set()
+
+
+def _gang(pod: Mapping[str, Any]) -> str:
+    return str(pod["metadata"].get("labels", {}).get(LABEL, ""))
 
 
 def _name(pod: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ from phalanx.store.kube.cluster_objects import list_cluster
 from phalanx.store.kube.credentials import FixedCredentials, bearer
 from phalanx.testing.storm.invariants import Rest, Violation
 from phalanx.testing.storm.replica import controllers_of
+from tests.chaos.evictions import Evictions
 from tests.chaos.recorder import Ledger
 from tests.chaos.violations import Findings
 from tests.support.fault_proxy import Proxy, Seen
@@ -39,6 +40,7 @@ class RestJudge:
     plane: ControlPlane
     scheduler: str
     ledger: Ledger
+    evictions: Evictions
     proxies: Sequence[Proxy]
     findings: Findings
     terms: Callable[[], int]
@@ -59,13 +61,15 @@ class RestJudge:
                 break
         seconds = time.monotonic() - begun
         self.findings.say(f"at rest after {seconds:.0f} s" if not found else f"not at rest after {seconds:.0f} s")
+        self.findings.count("evictions in calm weather", len(self.evictions.of_calm_weather()))
         for item in found:
             self.findings.violate(f"at rest, {item.invariant}", item.text)
         self._judge_silence()
 
     def violations(self) -> list[Violation]:
         """Return what is wrong now."""
-        return self._rest().violations()
+        rest = self._rest()
+        return [*rest.violations(), *self.evictions.violations(rest)]
 
     def _rest(self) -> Rest:
         documents, now = asyncio.run(self._dump())

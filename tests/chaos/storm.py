@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from random import Random
 
@@ -19,7 +20,10 @@ from phalanx.dev.kwok_nodes import Machines
 from phalanx.dev.layout import KWOK, SERVER
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.replicas import Replica
+from phalanx.model.kinds import QUEUE
 from tests.chaos.disorder import EVENTS, Disorder, Watched, judge_processes
+from tests.chaos.evictions import watched_evictions
+from tests.chaos.gangs import QUEUES
 from tests.chaos.kubelet import Kubelet, without_pods
 from tests.chaos.load import Load, in_thread
 from tests.chaos.recorder import Recorder
@@ -89,7 +93,8 @@ class Storm:
             disorder = Disorder(
                 plane, self.replicas, self.findings, Random(f"{self.plan.seed} disorder"), lambda: recorder.leader
             )  # fmt: skip
-            judge = RestJudge(plane, NAMESPACE, recorder.ledger, self.proxies, self.findings, self._terms)
+            evictions = stack.enter_context(watched_evictions(connection, NAMESPACE, recorder.ledger))
+            judge = RestJudge(plane, NAMESPACE, recorder.ledger, evictions, self.proxies, self.findings, self._terms)
             with self._telling(recorder, load):
                 for number in range(self.plan.rounds):
                     self._round(number, load, disorder, judge)
@@ -107,6 +112,8 @@ class Storm:
              "value": value}
             for name, value in CLASSES.items()
         ])  # fmt: skip
+        head = {"apiVersion": QUEUE.api_version, "kind": QUEUE.kind}
+        plane.create([{**head, "metadata": {"name": name}, "spec": spec} for name, spec in QUEUES.items()])
 
     def _add_replica(self, plane: ControlPlane, stack: ExitStack, number: int) -> None:
         name = NAMES[number]
@@ -128,12 +135,14 @@ class Storm:
         self.findings.say(f"round {number + 1} of {self.plan.rounds}: {seconds:.0f} s of load and faults")
         for proxy, weather in zip(self.proxies, self.weathers, strict=True):
             proxy.storm(weather.draw)
+        judge.evictions.calm_since = inf
         disturbing = in_thread(lambda: disorder.run(seconds, self.is_over.is_set), self.findings)
         load.run(seconds - LAST_SECONDS, self.is_over.is_set)
         load.fill(self.plan.last_gangs)
         disturbing.join()
         for proxy in self.proxies:
             proxy.calm()
+        judge.evictions.calm_since = time.monotonic()
         self.findings.say("faults and load have stopped")
         judge.judge(self.is_over.is_set)
         judge_processes(self.replicas, self.findings)
@@ -174,8 +183,9 @@ class Storm:
             samples = [item for found in watched.samples.values() for item in found]
             if samples:
                 most, last = max(item.megabytes for item in samples), samples[-1]
-                yield (f"{watched.replica.name}: {watched.lives} lives, at most {most:.0f} MB, {last.megabytes:.0f} MB and "
-                       f"{last.files} open files at the end")  # fmt: skip
+                tasks = max(item.tasks for item in samples)
+                yield (f"{watched.replica.name}: {watched.lives} lives, at most {most:.0f} MB and {tasks} tasks; "
+                       f"{last.megabytes:.0f} MB, {last.files} open files and {last.tasks} tasks at the end")  # fmt: skip
         for kind, number in Counter(item.kind for item in self.findings.violations).items():
             yield f"{number} x {kind}"
         yield (f"chaos: {self.gangs} gangs, {self.pods:,} pods, {self.faults.total():,} faults, "

@@ -74,6 +74,21 @@ def test_nobody_answers_until_faults_end(proxy: Proxy, keeper: Gatekeeper, harm:
     assert len(problems) == 1
 
 
+def test_an_answer_comes_bit_by_bit(proxy: Proxy) -> None:
+    proxy.strike(Blow(Harm.SLOW, seconds=SOON), PATH, times=1)
+    begun = time.monotonic()
+    answer = post(proxy)
+    assert time.monotonic() - begun >= SOON
+    assert (answer.code, answer.body["metadata"]["name"]) == (201, "a")
+
+
+def test_an_answer_ends_in_the_middle(proxy: Proxy, keeper: Gatekeeper) -> None:
+    proxy.strike(Blow(Harm.HALF), PATH, times=1)
+    with pytest.raises((OSError, http.client.HTTPException)):
+        post(proxy)
+    assert reached(keeper) == 1
+
+
 def watched(proxy: Proxy, harm: Harm) -> tuple[list[dict[str, Any]], Exception | None]:
     """Return what a watch tells of one pod until it ends, and how it ends."""
     assert post(proxy).code == 201

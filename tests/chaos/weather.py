@@ -20,7 +20,7 @@ SHORTEST_SPELL, LONGEST_SPELL = 3.0, 12.0
 """For how many seconds the weather stays as it is."""
 REQUESTS: Mapping[Harm, float] = {
     Harm.LATE: 5.0, Harm.REFUSED: 6.0, Harm.REFUSED_AFTER: 2.0, Harm.RESET: 2.0, Harm.RESET_AFTER: 2.0, Harm.MUTE: 0.3,
-    Harm.MUTE_AFTER: 0.3,
+    Harm.MUTE_AFTER: 0.3, Harm.SLOW: 2.0, Harm.HALF: 1.0,
 }  # fmt: skip
 """What happens to requests, and how often in proportion. Few are mute: each takes a connection for half a minute."""
 WATCHES: Mapping[Harm, float] = {

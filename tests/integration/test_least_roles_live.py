@@ -4,9 +4,11 @@ Each step waits until the API server has logged the requests in question. `test_
 """
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +16,18 @@ import pytest
 
 from phalanx.controllers.objects import PROBLEM
 from phalanx.dev.plane import ControlPlane
+from phalanx.dev.processes import launch
 from phalanx.dev.replicas import scheduling
 from phalanx.manifests.permissions import permissions
-from phalanx.manifests.roles import reader_documents, service_account
+from phalanx.manifests.roles import page_documents, page_rules, reader_documents, service_account, shadow_rules
 from phalanx.model.kinds import Document, Kind
 from phalanx.testing import build
 from tests.support import kai_objects as kai
-from tests.support.api_requests import Access, RequestLog
+from tests.support.api_requests import Access, RequestLog, granted
 from tests.support.http_api import Connection
 from tests.support.live_site import Site
+from tests.support.page_certificates import AUTHORITY, certificate, trusting
+from tests.support.shadow_account import SHADOW, shadow_kubeconfig
 from tests.support.store_contract import eventually
 
 pytestmark = pytest.mark.xdist_group("controlplane")
@@ -99,8 +104,13 @@ def access(text: str) -> Access:
 
 def await_requests(log: RequestLog, *texts: str) -> None:
     """Wait until the scheduler has asked for all of this."""
-    wanted = {access(text) for text in texts}
-    assert eventually(lambda: wanted <= log.asked_by(RUN), seconds=SECONDS), f"not asked: {sorted(wanted - log.asked_by(RUN))}"
+    await_all(log, {access(text) for text in texts}, RUN)
+
+
+def await_all(log: RequestLog, wanted: set[Access], account: str) -> None:
+    """Wait until an account has asked for all of this."""
+    is_asked = eventually(lambda: wanted <= log.asked_by(account), seconds=SECONDS)
+    assert is_asked, f"not asked: {', '.join(map(str, sorted(wanted - log.asked_by(account))))}"
 
 
 # --- steps ---------------------------------------------------------------------------------------------------------------
@@ -108,8 +118,7 @@ def await_requests(log: RequestLog, *texts: str) -> None:
 
 def test_every_kind_is_listed_and_watched(log: RequestLog, scheduler: None) -> None:
     named = {Access(item.kind.group, item.resource, verb) for item in permissions() for verb in item.verbs}
-    followed = {item for item in named if item.verb in ("list", "watch")}
-    assert eventually(lambda: followed <= log.asked_by(RUN), seconds=SECONDS), sorted(followed - log.asked_by(RUN))
+    await_all(log, {item for item in named if item.verb in ("list", "watch")}, RUN)
 
 
 def test_hypernodes_follow_labels(site: Site, log: RequestLog, scheduler: None) -> None:
@@ -238,6 +247,44 @@ def test_pods_are_grouped_in_each_dialect(dialect: str, plane: ControlPlane, sit
 
 
 # --- those who only read -------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def running(log: Path, *words: str) -> Iterator[Path]:
+    """Run a command beside the block, and yield what it says; it has to end in order."""
+    with log.open("wb") as file, launch((sys.executable, "-m", "phalanx", *words), stdout=file, stderr=file) as process:
+        try:
+            yield log
+        finally:
+            process.terminate()
+        assert process.wait(timeout=SECONDS) == 0, log.read_text()
+
+
+def test_a_shadow_follows_every_kind_that_its_role_names(
+    plane: ControlPlane, everything: None, log: RequestLog, tmp_path: Path
+) -> None:
+    options = ("--kubeconfig", str(shadow_kubeconfig(plane)), "--record", str(tmp_path / "recording"))
+    with running(tmp_path / "shadow.log", "run", "--shadow", *options):
+        await_all(log, granted(shadow_rules()), SHADOW)
+
+
+def test_a_page_for_others_follows_every_kind_that_its_role_names(
+    plane: ControlPlane, site: Site, log: RequestLog, tmp_path: Path
+) -> None:
+    space, host = site.namespace(), "127.0.0.2"  # not the address at which anybody may read
+    site.kubectl("create", "serviceaccount", "page")
+    role, binding = page_documents([service_account(space, "page")])
+    plane.apply([role, {**binding, "metadata": {"name": space}}])
+    site.make([build.node("a", cpu=8), *build.gang("train", tasks=2, cpu=1)])
+    options = ("--kubeconfig", str(plane.kubeconfig_of(space, "page")), "--host", host, *certificate(tmp_path, AUTHORITY, host))
+    with running(tmp_path / "page.log", "ui", *options) as file:
+        await_all(log, {item for item in granted(page_rules()) if item.verb == "watch"}, "/page")
+        (address,) = re.findall(rf"https://{host}:\d+", file.read_text())
+        page = Connection(address, {"Authorization": f"Bearer {plane.token}"}, trusting(AUTHORITY))
+        about = f"/ui/api/gang-events?gang={space}/train"
+        assert eventually(lambda: page.ask("GET", about).code == 200), page.ask("GET", about)
+        await_all(log, granted(page_rules()), "/page")
+    plane.kubectl("delete", f"clusterrole/{role['metadata']['name']}", f"clusterrolebinding/{space}")
 
 
 def test_commands_that_only_read_work_with_the_role_of_a_reader(plane: ControlPlane, site: Site, tmp_path: Path) -> None:

@@ -7,13 +7,18 @@ from typing import Any
 import pytest
 
 from phalanx.dev.plane import ControlPlane
+from phalanx.manifests.roles import edit_rules, view_rules
+from phalanx.model.kinds import Kind, kind_at
+from phalanx.store.patches import MERGE
+from phalanx.store.paths import ResourcePath
 from phalanx.testing import build
-from tests.support.api_requests import BLOCKED
-from tests.support.http_api import Answer, connection_to
+from tests.support.api_requests import BLOCKED, granted
+from tests.support.http_api import Answer, Connection, connection_to
 from tests.support.live_site import Site
 from tests.support.store_contract import Api, eventually
 
 pytestmark = pytest.mark.xdist_group("controlplane")
+FORBIDDEN = 403
 RBAC = "rbac.authorization.k8s.io"
 COMMANDS, QUEUES = "bus.volcano.sh/v1alpha1:commands", "/apis/scheduling.volcano.sh/v1beta1/queues"
 GROUPS = "scheduling.volcano.sh/v1beta1:podgroups"
@@ -28,6 +33,42 @@ def editor(plane: ControlPlane, site: Site) -> Api:
     api = Api(connection_to(str(kubeconfig)), site.namespace())
     assert eventually(lambda: api.read(GROUPS).code == 200), "our role is not aggregated to edit yet"
     return api
+
+
+def viewer(plane: ControlPlane, site: Site) -> Connection:
+    """Return how somebody asks who has our role for viewers and no other; everywhere, since queues are in no namespace."""
+    subject = f"--serviceaccount={site.namespace()}:viewer"
+    site.kubectl("create", "serviceaccount", "viewer")
+    site.kubectl("create", "clusterrolebinding", site.namespace(), "--clusterrole=phalanx-view", subject)
+    return in_force(plane, site, "viewer", "get")
+
+
+def editor_alone(plane: ControlPlane, site: Site) -> Connection:
+    """Return how somebody asks who has our role for editors and no other, in one namespace."""
+    subject = f"--serviceaccount={site.namespace()}:editor"
+    site.kubectl("create", "serviceaccount", "editor")
+    site.kubectl("create", "rolebinding", "editor", "--clusterrole=phalanx-edit", subject)
+    return in_force(plane, site, "editor", "create")
+
+
+def in_force(plane: ControlPlane, site: Site, account: str, verb: str) -> Connection:
+    """Return how an account asks, once its role is in force."""
+    assert eventually(lambda: may(site, account, verb)), "the role is not in force"
+    return connection_to(str(plane.kubeconfig_of(site.namespace(), account)))
+
+
+def may(site: Site, account: str, verb: str) -> bool:
+    """Tell whether the server lets an account; it is not asked as the account, whose requests are compared with its role."""
+    where = {"namespace": site.namespace(), "verb": verb, "group": "scheduling.volcano.sh", "resource": "podgroups"}
+    spec = {"user": f"system:serviceaccount:{site.namespace()}:{account}", "resourceAttributes": where}
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+    answer = site.connection.ask("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+    return bool(answer.body["status"]["allowed"])
+
+
+def kinds_in(rules: list[dict[str, Any]]) -> list[Kind]:
+    """Return the kinds that some rules name."""
+    return sorted({kind_at(item.group, item.resource) for item in granted(rules)}, key=lambda kind: kind.resource)
 
 
 def command(kind: str, name: str, action: str) -> dict[str, Any]:
@@ -65,6 +106,30 @@ def test_whoever_edits_a_namespace_makes_no_queues_topology_or_bind_requests(edi
         "bind request": editor.make("scheduling.run.ai/v1alpha2:bindrequests", request).code,
         "queues read": editor.read(QUEUES).code,
     } == {"queue": 403, "hypernode": 403, "bind request": 403, "queues read": 403}
+
+
+def test_whoever_views_reads_each_of_our_kinds(plane: ControlPlane, site: Site) -> None:
+    asking = viewer(plane, site)
+    for kind in kinds_in(view_rules()):
+        place, one = ResourcePath(kind, site.namespace()), ResourcePath(kind, site.namespace(), "nothing")
+        codes = {
+            "list": asking.ask("GET", place.path).code, "get": asking.ask("GET", one.path).code,
+            "watch": asking.ask("GET", place.path, watch="1", resourceVersion="none").code,  # no version: it ends at once
+        }  # fmt: skip
+        assert FORBIDDEN not in codes.values(), (kind, codes)
+    site.kubectl("delete", f"clusterrolebinding/{site.namespace()}")
+
+
+def test_whoever_edits_changes_each_of_our_kinds_that_has_a_namespace(plane: ControlPlane, site: Site) -> None:
+    asking = editor_alone(plane, site)
+    for kind in kinds_in(edit_rules()):
+        meta = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": "nothing"}}
+        place, one = ResourcePath(kind, site.namespace()), ResourcePath(kind, site.namespace(), "nothing")
+        codes = {
+            "create": asking.ask("POST", place.path, meta, dryRun="All").code, "update": asking.ask("PUT", one.path, meta).code,
+            "patch": asking.ask("PATCH", one.path, {}, form=MERGE).code, "delete": asking.ask("DELETE", one.path).code,
+        }  # fmt: skip
+        assert FORBIDDEN not in codes.values(), (kind, codes)
 
 
 def test_the_server_asks_who_may_block_the_deletion_of_an_owner(editor: Api) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import secrets
-import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,11 @@ from phalanx.dev.plane import INSTALLED, ControlPlane
 from phalanx.dev.replicas import Replica
 from phalanx.manifests.install_settings import NAME
 from phalanx.manifests.roles import review_rules, service_account
+from tests.support.page_certificates import AUTHORITY, certificate, trusting
 from tests.support.store_contract import eventually
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 RBAC = "rbac.authorization.k8s.io"
-AUTHORITY = trustme.CA()
 FOREIGN = trustme.CA()
 METRICS = [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]
 
@@ -33,20 +32,6 @@ def role(name: str, rules: list[dict[str, Any]], subject: dict[str, str]) -> lis
             "roleRef": reference, "subjects": [subject],
         },
     ]  # fmt: skip
-
-
-def write(folder: Path, authority: trustme.CA) -> list[str]:
-    """Write a certificate and its key, and return the options that name them."""
-    made, certificate, key = authority.issue_cert("127.0.0.1"), folder / "tls.crt", folder / "tls.key"
-    certificate.write_bytes(b"".join(blob.bytes() for blob in made.cert_chain_pems))
-    key.write_bytes(made.private_key_pem.bytes())
-    return ["--tls-cert-file", str(certificate), "--tls-private-key-file", str(key)]
-
-
-def trusting(authority: trustme.CA) -> ssl.SSLContext:
-    tls = ssl.create_default_context()
-    authority.configure_trust(tls)
-    return tls
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +53,7 @@ def token(plane: ControlPlane, namespace: str, account: str) -> str:
 @pytest.fixture
 def replica(plane: ControlPlane, namespace: str, tmp_path: Path) -> Iterator[Replica]:
     words = ["--kubeconfig", str(plane.scheduler_kubeconfig), "--no-leader-elect", "--authentication", "token"]
-    with Replica(tmp_path, "safe", [*words, *write(tmp_path, AUTHORITY)], tls=trusting(AUTHORITY)) as replica:
+    with Replica(tmp_path, "safe", [*words, *certificate(tmp_path, AUTHORITY)], tls=trusting(AUTHORITY)) as replica:
         yield replica
 
 
@@ -139,7 +124,7 @@ def test_without_the_right_to_ask_nobody_gets_in(plane: ControlPlane, namespace:
 
 
 def test_a_renewed_certificate_is_shown_without_a_restart(replica: Replica, tmp_path: Path) -> None:
-    write(tmp_path, FOREIGN)
+    certificate(tmp_path, FOREIGN)
     other = Replica(replica.folder, replica.name, replica.arguments, tls=trusting(FOREIGN))
     assert eventually(other.is_ready, seconds=20.0)
     assert not replica.is_ready()

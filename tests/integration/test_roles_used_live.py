@@ -10,15 +10,33 @@ import pytest
 
 from phalanx.dev.plane import ControlPlane
 from phalanx.manifests.gpu_reservations import reservation_rules
-from phalanx.manifests.roles import kept_node_rules, namespace_rules, reader_rules, review_rules, scheduler_rules, ssh_rules
+from phalanx.manifests.roles import (
+    edit_rules,
+    kept_node_rules,
+    namespace_rules,
+    page_rules,
+    reader_rules,
+    review_rules,
+    scheduler_rules,
+    shadow_rules,
+    ssh_rules,
+    view_rules,
+)
 from tests.support.api_requests import Access, RequestLog, Rule, allows, granted
+from tests.support.shadow_account import SHADOW
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 RUN, READER, RESERVATION = "phalanx-system/phalanx", "/guest", "kai-resource-reservation/gpu-reservation"
+PAGE, VIEWER, EDITOR = "/page", "/viewer", "/editor"
+"""Who serves the page, and people; `test_people_live.py` lets them do what kubectl does with each kind."""
 RULES: dict[str, Callable[[], list[Rule]]] = {
     RUN: lambda: [*scheduler_rules(), *ssh_rules(), *kept_node_rules(), *review_rules(), *namespace_rules()],
     READER: lambda: [*reader_rules()],
     RESERVATION: lambda: [*reservation_rules()],
+    SHADOW: lambda: [*shadow_rules()],
+    PAGE: lambda: [*page_rules()],
+    VIEWER: lambda: [*view_rules()],
+    EDITOR: lambda: [*edit_rules()],
 }  # fmt: skip
 
 

@@ -17,8 +17,6 @@ from phalanx.dev.plane import ControlPlane
 from phalanx.dev.processes import launch
 from phalanx.dev.programs import files_of, path_of
 from phalanx.dev.replicas import Replica
-from phalanx.manifests.install_settings import InstallSettings
-from phalanx.manifests.roles import shadow_documents
 from phalanx.model.kinds import Document
 from phalanx.model.work_annotations import DURATION
 from phalanx.testing import build
@@ -27,6 +25,7 @@ from tests.support.default_scheduler import kube_scheduler
 from tests.support.fault_proxy import Proxy
 from tests.support.http_api import connection_to
 from tests.support.live_site import Site
+from tests.support.shadow_account import shadow_kubeconfig
 from tests.support.store_contract import eventually
 
 pytestmark = pytest.mark.xdist_group("controlplane")
@@ -40,14 +39,8 @@ SESSIONS_SECONDS = 6.0
 
 
 @pytest.fixture
-def account(plane: ControlPlane, site: Site) -> Iterator[Path]:
-    """Yield the kubeconfig of an account with the role of a shadow, under a name of this test."""
-    name = site.namespace()
-    _, own, role, binding = shadow_documents(InstallSettings(config="", namespace=name))
-    role, binding = ({**item, "metadata": {"name": name}} for item in (role, binding))
-    plane.apply([own, role, {**binding, "roleRef": {**binding["roleRef"], "name": name}}])
-    yield plane.kubeconfig_of(name, "phalanx")
-    plane.kubectl("delete", f"clusterrole/{name}", f"clusterrolebinding/{name}")
+def account(plane: ControlPlane) -> Path:
+    return shadow_kubeconfig(plane)
 
 
 class Shadow:

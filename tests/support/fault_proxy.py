@@ -31,6 +31,8 @@ RETURNED = ("Content-Type", "Date", "Retry-After")
 REASONS = {409: "Conflict", 410: "Expired", 429: "TooManyRequests", 500: "InternalError", 503: "ServiceUnavailable", 504: "Timeout"}
 HALF_A_LINE = b'{"type":"MODIFIED","object":{"apiVersion":"v1","metadata":{"na'
 AGGREGATED = "apidiscovery.k8s.io"
+PIECES = 10
+"""In so many a slow answer comes."""
 LOST = 502
 """What we answer if the server behind cannot be reached."""
 
@@ -49,6 +51,10 @@ class Harm(Enum):
     MUTE = "mute"
     """It is not passed on and never answered; the connection stays open."""
     MUTE_AFTER = "mute after the effect"
+    SLOW = "slow body"
+    """Its answer comes bit by bit, over some seconds."""
+    HALF = "half a body"
+    """It takes effect, and its answer ends in the middle."""
     CUT = "watch cut"
     TRUNCATED = "watch truncated"
     """It ends in the middle of an event."""
@@ -248,7 +254,10 @@ class Proxy:
             if "watch" not in request.query:
                 body = await found.read()
                 is_aggregated = AGGREGATED in found.headers.get("Content-Type", "")
-                return web.Response(status=found.status, body=self._aged(body) if is_aggregated else body, headers=kept)
+                body = self._aged(body) if is_aggregated else body
+                if blow is not None and blow.harm in (Harm.SLOW, Harm.HALF):
+                    return await _bit_by_bit(request, web.StreamResponse(status=found.status, headers=kept), body, blow)
+                return web.Response(status=found.status, body=body, headers=kept)
             answer = web.StreamResponse(status=found.status, headers=kept)
             await answer.prepare(request)
             return await self._tell_on(request, found, answer, blow)
@@ -309,6 +318,18 @@ class _Lines:
             self.last = whole + end or self.last
             if end and not is_silent.is_set():
                 await self.answer.write(whole + end)
+
+
+async def _bit_by_bit(request: web.Request, answer: web.StreamResponse, body: bytes, blow: Blow) -> web.StreamResponse:
+    """Answer slowly, or with the first half alone."""
+    answer.content_length, step = len(body), len(body) // PIECES + 1
+    await answer.prepare(request)
+    for place in range(0, len(body), step):
+        if blow.harm is Harm.HALF and place >= len(body) / 2:
+            return _reset(request)
+        await answer.write(body[place : place + step])
+        await asyncio.sleep(blow.seconds / PIECES)
+    return answer
 
 
 def _reset(request: web.Request) -> web.Response:

@@ -37,7 +37,7 @@ from phalanx.plugins.sla import SlaPlugin
 from phalanx.plugins.task_topology import TaskTopologyPlugin
 from phalanx.plugins.tdm import TdmPlugin
 from phalanx.plugins.usage import UsagePlugin
-from phalanx.session import hooks
+from phalanx.session import hooks, node_hooks
 
 OPEN: tuple[type[hooks.Open], ...] = (
     EvictionCostPlugin,
@@ -128,8 +128,8 @@ QUEUE_LIMITS: tuple[type[hooks.QueueLimits], ...] = (
 )
 QUEUE_PREEMPTIVE: tuple[type[hooks.QueuePreemptive], ...] = (ProportionPlugin, CapacityPlugin)
 QUEUE_SURPLUS: tuple[type[hooks.QueueSurplus], ...] = (CapacityPlugin,)
-PREFILTER: tuple[type[hooks.Prefilter], ...] = (PredicatesPlugin, kai_nodetypes.NodeTypesPlugin)
-SCREEN: tuple[type[hooks.Screen], ...] = (
+PREFILTER: tuple[type[node_hooks.Prefilter], ...] = (PredicatesPlugin, kai_nodetypes.NodeTypesPlugin)
+SCREEN: tuple[type[node_hooks.Screen], ...] = (
     PredicatesPlugin,
     ResourceStrategyFitPlugin,
     UsagePlugin,
@@ -138,14 +138,14 @@ SCREEN: tuple[type[hooks.Screen], ...] = (
     TdmPlugin,
     kai_nodetypes.NodeTypesPlugin,
 )
-TASK_SCREEN: tuple[type[hooks.TaskScreen], ...] = (PredicatesPlugin, NodeGroupPlugin, ExtenderPlugin, BindBackoffPlugin)
-AVOIDED_NODES: tuple[type[hooks.AvoidedNodes], ...] = (BindBackoffPlugin,)
-COUPLES_NODES: tuple[type[hooks.CouplesNodes], ...] = (PredicatesPlugin, NodeOrderPlugin, NumaAwarePlugin)
-COUPLED_FILTERS: tuple[type[hooks.CoupledFilters], ...] = (PredicatesPlugin,)
-COUPLED_SCORES: tuple[type[hooks.CoupledScores], ...] = (NodeOrderPlugin,)
-NODE_ROOM: tuple[type[hooks.NodeRoom], ...] = (PredicatesPlugin, DeviceSharePlugin, ResourceStrategyFitPlugin)
-NODE_WAITS: tuple[type[hooks.NodeWaits], ...] = (PredicatesPlugin,)
-NODE_SCORES: tuple[type[hooks.NodeScores], ...] = (
+TASK_SCREEN: tuple[type[node_hooks.TaskScreen], ...] = (PredicatesPlugin, NodeGroupPlugin, ExtenderPlugin, BindBackoffPlugin)
+AVOIDED_NODES: tuple[type[node_hooks.AvoidedNodes], ...] = (BindBackoffPlugin,)
+COUPLES_NODES: tuple[type[node_hooks.CouplesNodes], ...] = (PredicatesPlugin, NodeOrderPlugin, NumaAwarePlugin)
+COUPLED_FILTERS: tuple[type[node_hooks.CoupledFilters], ...] = (PredicatesPlugin,)
+COUPLED_SCORES: tuple[type[node_hooks.CoupledScores], ...] = (NodeOrderPlugin,)
+NODE_ROOM: tuple[type[node_hooks.NodeRoom], ...] = (PredicatesPlugin, DeviceSharePlugin, ResourceStrategyFitPlugin)
+NODE_WAITS: tuple[type[node_hooks.NodeWaits], ...] = (PredicatesPlugin,)
+NODE_SCORES: tuple[type[node_hooks.NodeScores], ...] = (
     NodeOrderPlugin,
     BinpackPlugin,
     ResourceStrategyFitPlugin,
@@ -153,9 +153,14 @@ NODE_SCORES: tuple[type[hooks.NodeScores], ...] = (
     DeviceSharePlugin,
     TdmPlugin,
 )
-BATCH_SCORES: tuple[type[hooks.BatchScores], ...] = (NodeOrderPlugin, NumaAwarePlugin)
-TASK_SCORES: tuple[type[hooks.TaskScores], ...] = (NetworkTopologyAwarePlugin, NodeGroupPlugin, TaskTopologyPlugin, ExtenderPlugin)
-PLACEMENT_SCORES: tuple[type[hooks.PlacementScores], ...] = (
+BATCH_SCORES: tuple[type[node_hooks.BatchScores], ...] = (NodeOrderPlugin, NumaAwarePlugin)
+TASK_SCORES: tuple[type[node_hooks.TaskScores], ...] = (
+    NetworkTopologyAwarePlugin,
+    NodeGroupPlugin,
+    TaskTopologyPlugin,
+    ExtenderPlugin,
+)
+PLACEMENT_SCORES: tuple[type[node_hooks.PlacementScores], ...] = (
     kai_scores.NodeAvailabilityPlugin,
     kai_scores.ResourceTypePlugin,
     kai_scores.GpuSharingOrderPlugin,
@@ -164,7 +169,7 @@ PLACEMENT_SCORES: tuple[type[hooks.PlacementScores], ...] = (
     kai_scores.NodePlacementPlugin,
     kai_topology.TopologyPlugin,
 )
-SCORES_BY_LEAF: tuple[type[hooks.ScoresByLeaf], ...] = (NetworkTopologyAwarePlugin,)
+SCORES_BY_LEAF: tuple[type[node_hooks.ScoresByLeaf], ...] = (NetworkTopologyAwarePlugin,)
 PREEMPTABLE: tuple[type[hooks.Preemptable], ...] = (
     EvictionCostPlugin,
     GangPlugin,
@@ -210,6 +215,6 @@ WHY_PROTECTED: tuple[type[hooks.WhyProtected], ...] = (
     TdmPlugin,
 )
 VICTIM_TASKS: tuple[type[hooks.VictimTasks], ...] = (PdbPlugin, TdmPlugin, ReschedulingPlugin)
-HYPERNODE_GRADIENTS: tuple[type[hooks.HyperNodeGradients], ...] = (NetworkTopologyAwarePlugin,)
-HYPERNODE_SCORES: tuple[type[hooks.HyperNodeScores], ...] = (NetworkTopologyAwarePlugin,)
-NODE_SUBSETS: tuple[type[hooks.NodeSubsets], ...] = (kai_topology.TopologyPlugin,)
+HYPERNODE_GRADIENTS: tuple[type[node_hooks.HyperNodeGradients], ...] = (NetworkTopologyAwarePlugin,)
+HYPERNODE_SCORES: tuple[type[node_hooks.HyperNodeScores], ...] = (NetworkTopologyAwarePlugin,)
+NODE_SUBSETS: tuple[type[node_hooks.NodeSubsets], ...] = (kai_topology.TopologyPlugin,)

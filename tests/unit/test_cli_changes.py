@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from phalanx.cli import main
-from phalanx.model.kinds import GROUP_BY_DIALECT, POD, kind_at
+from phalanx.model.kinds import GROUP_BY_DIALECT, NODE, POD, kind_at
 from phalanx.store.memory import MemoryStore
 from phalanx.testing import build
 from phalanx.testing.build import Document
@@ -128,7 +128,7 @@ def test_all_gangs_are_deleted_with_their_pods() -> None:
         (("pods", "--all", "-l", "a=b"), "--all and -l exclude each other"),
         (("--all",), "nothing to delete: write KIND NAME, KIND --all, or -f PATH"),
         (("-f", "x", "--all"), "not both"),
-        (("gangs", "-l", "a=b"), "gangs have no labels to select by"),
+        (("gangs", "-l", "a=b"), "gangs have no labels or fields to select by"),
     ],
 )
 def test_what_does_not_go_together_is_refused(words: tuple[str, ...], sentence: str) -> None:
@@ -236,6 +236,14 @@ def test_all_objects_of_a_kind_or_with_a_label_are_waited_for() -> None:
     assert (nobody.exit_code, nobody.stderr) == (1, "error: no matching pods found in namespace default\n")
 
 
+def test_kinds_without_namespaces_are_waited_for_and_deleted_as_others() -> None:
+    with cluster(build.node("n"), build.node("m")) as (store, server):
+        waited = run(server, "wait", "nodes,pods", "--all", "--for=jsonpath={.metadata.name}")
+        assert (waited.exit_code, waited.stdout) == (0, "node/m condition met\nnode/n condition met\n")
+        assert run(server, "delete", "nodes", "--all").stdout == "node/m deleted\nnode/n deleted\n"
+        assert names(store, NODE) == set()
+
+
 @pytest.mark.parametrize(
     ("wanted", "status"),
     [("condition=Scheduled", 0), ("condition=Running", 0), ("condition=Completed", 1), ("condition=Scheduled=false", 1),
@@ -262,6 +270,7 @@ def test_a_gang_that_waits_is_not_scheduled() -> None:
         (("pod/a", "--for=condition="), "is not understood"),
         (("pods", "--for=delete"), "which one? write pods/NAME, or pods --all"),
         (("pods", "a", "--all", "--for=delete"), "not both"),
+        (("gangs", "-l", "a=b", "--for=delete"), "gangs have no labels or fields to select by"),
         (("pod/a", "--for=delete", "--timeout=soon"), "'soon' is not a duration; write for example 30s or 10m"),
     ],
 )

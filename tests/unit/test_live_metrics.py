@@ -1,5 +1,6 @@
 """Metrics: what is counted when, and that what is gone is no longer shown."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -270,6 +271,20 @@ def test_the_process_tells_of_itself(metrics: Metrics) -> None:
     assert b"phalanx_build_info{version=" in metrics.text()
     metrics.leads(False)
     assert value(metrics, "phalanx_leader") == 0
+
+
+def test_the_process_counts_the_tasks_of_its_loop(metrics: Metrics) -> None:
+    assert value(metrics, "phalanx_event_loop_tasks") == 0
+
+    async def counted() -> list[float | None]:
+        before = value(metrics, "phalanx_event_loop_tasks")
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(3):
+                tasks.create_task(asyncio.sleep(0))
+            during = value(metrics, "phalanx_event_loop_tasks")
+        return [before, during, value(metrics, "phalanx_event_loop_tasks")]
+
+    assert asyncio.run(counted()) == [1, 4, 1]
 
 
 def test_a_configuration_that_was_refused_is_not_the_one_in_force(metrics: Metrics) -> None:

@@ -41,12 +41,14 @@ from phalanx.manifests.roles import (
     kept_node_rules,
     lease_rules,
     namespace_rules,
+    page_rules,
     reader_documents,
     reader_rules,
     review_rules,
     role_documents,
     rules_of,
     scheduler_rules,
+    service_account,
     shadow_rules,
     ssh_rules,
     user,
@@ -223,7 +225,8 @@ def test_rules_allow_what_the_table_holds_once_and_nothing_else() -> None:
 @pytest.mark.parametrize(
     "made",
     [
-        scheduler_rules, ssh_rules, kept_node_rules, review_rules, namespace_rules, reader_rules, shadow_rules, view_rules,
+        scheduler_rules, ssh_rules, kept_node_rules, review_rules, namespace_rules, reader_rules, page_rules, shadow_rules,
+        view_rules,
         edit_rules,
     ],
 )  # fmt: skip
@@ -292,6 +295,18 @@ def test_a_reader_may_list_what_scheduling_depends_on_and_change_nothing() -> No
     assert {("list", f"{kind.group}/{kind.plural}") for kind in (*kinds_read(), *kinds_listed())} <= allowed
     assert {verb for verb, _ in allowed} == {"list"}
     assert not [resource for _, resource in allowed if resource.endswith(("/secrets", "/configmaps", "/events", "/*"))]
+
+
+def test_who_serves_the_page_follows_what_it_shows_and_changes_nothing() -> None:
+    allowed = set(granted(page_rules()))
+    reviews = {("create", "authentication.k8s.io/tokenreviews"), ("create", "authorization.k8s.io/subjectaccessreviews")}
+    assert {item for item in allowed if item[0] not in ("list", "watch")} == reviews
+    assert {("list", f"{kind.group}/{kind.plural}") for kind in kinds_listed()} | {("list", "/events")} <= allowed
+    assert ("watch", "/events") not in allowed
+    answer = CliRunner().invoke(main, ["manifests", "reader", "--page", "--service-account", "web:page", "-o", "json"])
+    role, binding = json.loads(answer.stdout)["items"]
+    assert role["rules"] == page_rules()
+    assert (binding["roleRef"]["name"], binding["subjects"]) == ("phalanx-page", [service_account("web", "page")])
 
 
 def test_a_shadow_may_list_and_watch_and_nothing_else() -> None:

@@ -2,12 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 
-import click
-
 from phalanx.cli import output
 from phalanx.cli.dry_run import CLIENT, NONE, SERVER, SUFFIXES
-from phalanx.cli.get_run import gangs, group_kind
-from phalanx.cli.lookup import find, is_gang, kind_names, kinds_here, title
+from phalanx.cli.get_run import gangs, gangs_listed, group_kind, objects_listed
+from phalanx.cli.lookup import find, is_gang, kind_names, title
 from phalanx.dialects.cluster import describe
 from phalanx.errors import ClusterError, SnapshotError, Unreachable
 from phalanx.model.kinds import NAMESPACE, POD, Document, Kind, kind_of
@@ -57,14 +55,9 @@ async def listed_targets(client: Client, kind: str, namespace: str, labels: str)
 
 async def _listed(client: Client, kind_name: str, namespace: str, labels: str) -> list[ObjectPlace]:
     if is_gang(kind_name):
-        if labels:
-            raise click.UsageError("gangs have no labels to select by; select pods or podgroups")
-        return [target for gang in await gangs(client, namespace) for target in await _of_gang(client, gang)]
-    lists = [
-        (kind, await client.list(kind, namespace if kind.is_namespaced else "", labels=labels))
-        for kind in await kinds_here(client, kind_name)
-    ]
-    return [(kind, item["metadata"].get("namespace", ""), item["metadata"]["name"]) for kind, one in lists for item in one.items]
+        return [target for gang in await gangs_listed(client, namespace, labels=labels) for target in await _of_gang(client, gang)]
+    found = await objects_listed(client, kind_name, namespace, labels=labels)
+    return [(kind, item["metadata"].get("namespace", ""), item["metadata"]["name"]) for kind, item in found]
 
 
 class Deleter:

@@ -48,16 +48,25 @@ async def _found(client: Client, asked: GetOptions, kind_name: str, names: Seque
     if is_gang(kind_name):
         return await _found_gangs(client, asked, names, looking)
     if not names:
-        return await _listed(client, asked, await kinds_here(client, kind_name))
+        return await all_of_kind(client, kind_name, asked.place, labels=asked.labels, fields=asked.fields)
     found = [await looking.at(find(client, kind_name, asked.namespace, name)) for name in names]
     return [dict(each[1]) for each in found if each is not None]
 
 
-async def _listed(client: Client, asked: GetOptions, kinds: Sequence[Kind]) -> list[Document]:
-    found: list[Document] = []
-    for kind in kinds:
-        found += (await client.list(kind, asked.place, labels=asked.labels, fields=asked.fields)).items
-    return found
+async def all_of_kind(client: Client, kind_name: str, namespace: str, *, labels: str = "", fields: str = "") -> list[Document]:
+    """Return the objects of a kind in a namespace or in all, or those that are selected; or the gangs."""
+    if is_gang(kind_name):
+        return await gangs_listed(client, namespace, labels=labels, fields=fields)
+    return [item for _, item in await objects_listed(client, kind_name, namespace, labels=labels, fields=fields)]
+
+
+async def objects_listed(
+    client: Client, kind_name: str, namespace: str, *, labels: str = "", fields: str = ""
+) -> list[tuple[Kind, Document]]:
+    """Return the objects of a kind, each with the kind as the cluster serves it; several kinds may have the name."""
+    kinds = await kinds_here(client, kind_name)
+    lists = [(kind, await client.list(kind, namespace, labels=labels, fields=fields)) for kind in kinds]
+    return [(kind, item) for kind, one in lists for item in one.items]
 
 
 async def _follow(
@@ -104,7 +113,7 @@ async def group_kind(client: Client, gang: Document) -> Kind | None:
 
 async def gangs(client: Client, namespace: str, names: Sequence[str] = ()) -> list[Document]:
     """Return the gangs of a namespace, or of all; those that were named have to be there."""
-    found = await _listed_gangs(client, namespace)
+    found = await gangs_listed(client, namespace)
     for name in names:
         await _gang_in(found, client, name)
     return [item for item in found if not names or item["metadata"]["name"] in names]
@@ -120,11 +129,7 @@ async def _gang_in(found: Sequence[Document], client: Client, name: str) -> Docu
 
 async def names_here(client: Client, kind_name: str, namespace: str) -> list[str]:
     """Return the names of the objects of a kind in a namespace, or of the gangs."""
-    asked = GetOptions(kind_name, (), namespace)
-    found = (
-        await gangs(client, namespace) if is_gang(kind_name) else await _listed(client, asked, await kinds_here(client, kind_name))
-    )
-    return sorted(str(item["metadata"]["name"]) for item in found)
+    return sorted(str(item["metadata"]["name"]) for item in await all_of_kind(client, kind_name, namespace))
 
 
 async def gang_names(client: Client, namespace: str, *, with_bare_names: bool) -> list[str]:
@@ -139,14 +144,16 @@ async def gang_names(client: Client, namespace: str, *, with_bare_names: bool) -
 async def _elsewhere(client: Client, name: str) -> str:
     """Return the end of a message: which other namespace has a gang of that name, if we may read it."""
     try:
-        others = [item["metadata"]["namespace"] for item in await _listed_gangs(client, "") if item["metadata"]["name"] == name]
+        others = [item["metadata"]["namespace"] for item in await gangs_listed(client, "") if item["metadata"]["name"] == name]
     except Forbidden:
         return ""
     return f" in this namespace; there is one with -n {others[0]}" if others else ""
 
 
-async def _listed_gangs(client: Client, namespace: str) -> list[Document]:
+async def gangs_listed(client: Client, namespace: str, *, labels: str = "", fields: str = "") -> list[Document]:
     """Return the gangs that an embedded cluster lists; of a real cluster, those that its objects make."""
+    if labels or fields:
+        raise click.UsageError("gangs have no labels or fields to select by; select pods or podgroups")
     from phalanx.live.observer import Observer
 
     try:
@@ -168,9 +175,7 @@ async def _with_eta(client: Client, shown: list[Document]) -> list[Document]:
 
 
 async def _found_gangs(client: Client, asked: GetOptions, names: Sequence[str], looking: Looking) -> list[Document]:
-    if asked.labels or asked.fields:
-        raise click.UsageError("gangs have no labels or fields to select by; select pods or podgroups")
-    found = await _listed_gangs(client, asked.place)
+    found = await gangs_listed(client, asked.place, labels=asked.labels, fields=asked.fields)
     meant = [await looking.at(_gang_meant(found, client, asked, name)) for name in names]
     there = {gang["metadata"]["name"] for gang in meant if gang is not None}
     shown = [item for item in found if not names or item["metadata"]["name"] in there]

@@ -107,17 +107,21 @@ def rbac(form: str, *, shadow: bool, **given: Any) -> None:
 @click.option("--group", "groups", multiple=True, metavar="NAME", help="Bind the role to this group; may be repeated.")
 @click.option("--service-account", "accounts", multiple=True, metavar="NAMESPACE:NAME", callback=_checked_accounts,
               help="Bind the role to this service account; may be repeated.")  # fmt: skip
+@click.option("--page", "is_page", is_flag=True, help="For 'phalanx ui' that serves others.")
 @OUTPUT
-def reader(users: tuple[str, ...], groups: tuple[str, ...], accounts: tuple[str, ...], form: str) -> None:
+def reader(
+    form: str, *, users: tuple[str, ...], groups: tuple[str, ...], accounts: tuple[str, ...], is_page: bool
+) -> None:  # fmt: skip
     """Print a ClusterRole for those who ask what would be scheduled, such as with `phalanx schedule --context`.
 
-    It may list everything that scheduling depends on, but no Secrets or ConfigMaps, and can change nothing.
+    It may list everything that scheduling depends on, but no Secrets or ConfigMaps, and can change nothing. With --page it may also
+    watch that, list events, and ask the API server who may see what.
     """
     from phalanx.manifests import roles
 
     pairs = (account.partition(":") for account in accounts)
     named = [*map(roles.user, users), *map(roles.group, groups), *(roles.service_account(space, name) for space, _, name in pairs)]
-    _print(roles.reader_documents(named), form)
+    _print((roles.page_documents if is_page else roles.reader_documents)(named), form)
 
 
 @_command(

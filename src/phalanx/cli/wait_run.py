@@ -10,9 +10,9 @@ import click
 from phalanx.cli import output
 from phalanx.cli.connection import Reach, ask
 from phalanx.cli.gang_choice import gang_called
-from phalanx.cli.get_run import gangs
+from phalanx.cli.get_run import all_of_kind
 from phalanx.cli.jsonpath import check_path, text_of, values_at
-from phalanx.cli.lookup import find, is_gang, kind_names, kinds_here, title, typed_targets
+from phalanx.cli.lookup import find, is_gang, kind_names, title, typed_targets
 from phalanx.cli.wait import WaitOptions
 from phalanx.errors import Missing
 from phalanx.explain.gang_status import GangStatus
@@ -67,19 +67,14 @@ def _typed(asked: WaitOptions) -> list[Target]:
 
 async def _listed(client: Client, asked: WaitOptions, namespace: str) -> list[Target]:
     """Return what is there of some kinds; nothing to wait for is an error, as for kubectl."""
-    found = [(part, name) for part in kind_names(asked.kind) for name in await _names(client, part, namespace, asked.labels)]
+    found = [
+        (part, str(item["metadata"]["name"]))
+        for part in kind_names(asked.kind)
+        for item in await all_of_kind(client, part, namespace, labels=asked.labels)
+    ]
     if not found and asked.wanted != "delete":
         raise Missing(f"no matching {asked.kind} found in namespace {namespace}")
     return found
-
-
-async def _names(client: Client, kind_name: str, namespace: str, labels: str) -> list[str]:
-    if is_gang(kind_name):
-        if labels:
-            raise click.UsageError("gangs have no labels to select by; select pods or podgroups")
-        return [str(item["metadata"]["name"]) for item in await gangs(client, namespace)]
-    lists = [await client.list(kind, namespace, labels=labels) for kind in await kinds_here(client, kind_name)]
-    return [str(item["metadata"]["name"]) for listed in lists for item in listed.items]
 
 
 class _Waiter:

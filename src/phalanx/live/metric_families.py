@@ -3,6 +3,7 @@
 Base units, histograms for time, and no names of pods or gangs as labels: there is no end of those.
 """
 
+import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -112,6 +113,17 @@ class ProcessFamilies:
             registry=registry,
         )  # fmt: skip
         self.build = Info("phalanx_build", "Which build this is.", registry=registry)
+        text = "Tasks of the event loop; more of them from hour to hour are a leak."
+        self.tasks = Gauge("phalanx_event_loop_tasks", text, registry=registry)
+        self.tasks.set_function(_tasks)
+
+
+def _tasks() -> int:
+    """Return how many tasks the event loop has; none where nothing runs."""
+    try:
+        return len(asyncio.all_tasks())
+    except RuntimeError:
+        return 0
 
 
 class RecordingFamilies:

@@ -197,6 +197,16 @@ def permissions_of_shadows() -> tuple[Permission, ...]:
     return _reads(*kinds_read())
 
 
+def permissions_of_pages() -> tuple[Permission, ...]:
+    """Return what it takes to serve the page to others: to follow what it shows, to list events, and to ask who may see what."""
+    return (*_reads(*kinds_listed()), Permission(EVENT, ("list",)), *permissions_of_reviews())
+
+
+def permissions_of_reviews() -> tuple[Permission, ...]:
+    """Return what it takes to ask the API server whose token it is that somebody shows, and what he may do."""
+    return tuple(Permission(kind, ("create",)) for kind in (TOKEN_REVIEW, ACCESS_REVIEW))
+
+
 @cache
 def kinds_listed() -> tuple[Kind, ...]:
     """Return the kinds that commands list on a live cluster to hold a session of their own, in the order of all kinds.

@@ -8,16 +8,16 @@ from phalanx.manifests.definitions import DEFINITIONS
 from phalanx.manifests.gpu_reservations import reservation_documents
 from phalanx.manifests.install_settings import NAME, InstallSettings
 from phalanx.manifests.permissions import (
-    ACCESS_REVIEW,
     FOLLOW,
     KEPT_NODES,
     LEASE,
     READ,
     SSH,
-    TOKEN_REVIEW,
     Permission,
     kinds_listed,
     permissions,
+    permissions_of_pages,
+    permissions_of_reviews,
     permissions_of_shadows,
 )
 from phalanx.model.kinds import BIND_REQUEST, GROUP_BY_DIALECT, Document, Kind, kind_of
@@ -71,7 +71,7 @@ def kept_node_rules() -> list[Rule]:
 
 def review_rules() -> list[Rule]:
     """Return what it takes to ask the API server whose token it is that somebody shows at our port, and what he may do."""
-    return rules_of(Permission(kind, ("create",)) for kind in (TOKEN_REVIEW, ACCESS_REVIEW))
+    return rules_of(permissions_of_reviews())
 
 
 def lease_rules() -> list[Rule]:
@@ -101,6 +101,11 @@ def edit_rules() -> list[Rule]:
 def reader_rules() -> list[Rule]:
     """Return what it takes to hold a session on a live cluster without changing it."""
     return rules_of(Permission(kind, LIST) for kind in kinds_listed())
+
+
+def page_rules() -> list[Rule]:
+    """Return what it takes to serve the page to others, which changes nothing."""
+    return rules_of(permissions_of_pages())
 
 
 def shadow_rules() -> list[Rule]:
@@ -142,8 +147,16 @@ def shadow_documents(settings: InstallSettings) -> list[Document]:
 
 def reader_documents(subjects: Sequence[Subject] = ()) -> list[Document]:
     """Return the role of those who only ask what would be scheduled, and its binding to subjects, if there are any."""
-    name = f"{NAME}-reader"
-    role = {"apiVersion": _API, "kind": "ClusterRole", "metadata": {"name": name}, "rules": reader_rules()}
+    return _for_subjects(f"{NAME}-reader", reader_rules(), subjects)
+
+
+def page_documents(subjects: Sequence[Subject] = ()) -> list[Document]:
+    """Return the role of those who serve the page to others, and its binding to subjects, if there are any."""
+    return _for_subjects(f"{NAME}-page", page_rules(), subjects)
+
+
+def _for_subjects(name: str, rules: list[Rule], subjects: Sequence[Subject]) -> list[Document]:
+    role = {"apiVersion": _API, "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules}
     reference = {"apiGroup": _AUTHORITY, "kind": "ClusterRole", "name": name}
     bound = {"apiVersion": _API, "kind": "ClusterRoleBinding", "metadata": {"name": name}, "roleRef": reference}
     return [role, {**bound, "subjects": list(subjects)}] if subjects else [role]

@@ -19,7 +19,7 @@ from phalanx.model.task_status import HOLDING, Status
 from phalanx.placement import Counts, Mask, Scores, Vector
 from phalanx.session.amounts import EPSILON
 from phalanx.session.arguments import Arguments
-from phalanx.session.hooks import Scope
+from phalanx.session.node_hooks import Scope
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
 from phalanx.session.statement import Operation, OperationKind

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from phalanx.model.task import GangKey
 from phalanx.model.task_status import Status
-from phalanx.session import hooks
+from phalanx.session import node_hooks
 from phalanx.session.contract import hooks_of
 from phalanx.session.decision import Aftermath, Decisions, Outcome
 from phalanx.session.isolation import Isolation
@@ -215,7 +215,7 @@ def close_session(session: Session) -> Decisions:
     if session.policy.heals:
         _note_minima(session)
     decisions.trace, decisions.is_guarded = session.trace.events, session.is_guarded
-    decisions.heeds_tiers = session.is_asked(hooks.HYPERNODE_GRADIENTS)
+    decisions.heeds_tiers = session.is_asked(node_hooks.HYPERNODE_GRADIENTS)
     _note_limits(session)
     active, outcome = set(session.snapshot.active), _outcome_maker(session)
     for key, state in session.gangs.items():

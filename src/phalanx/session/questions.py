@@ -1,4 +1,4 @@
-"""Every question that an action may ask the plugins of a session; each goes to the plugins by the declaration in `hooks.py`."""
+"""Every question that an action may ask the plugins of a session; each goes to the plugins as `hooks.py` declares it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
@@ -10,11 +10,12 @@ from phalanx.model.queue import Queue
 from phalanx.model.shape import Shape
 from phalanx.placement import NO_LIMIT, Counts, Index, Mask, Scores, Vector
 from phalanx.placement.ledger import Ledger
-from phalanx.session import combine, hooks
+from phalanx.session import combine, hooks, node_hooks
 from phalanx.session.combine import AnyHook, Asked, Hook, Tiers
 from phalanx.session.contract import hooks_of
-from phalanx.session.hooks import HOOKS, Plugin, Scope, SortKey
+from phalanx.session.hooks import HOOKS, Plugin, SortKey
 from phalanx.session.node_answers import CoupledFilter, CoupledScore, Layer, Site, Term
+from phalanx.session.node_hooks import Scope
 from phalanx.session.node_subset import NodeSubset
 from phalanx.session.node_view import Valuation
 from phalanx.session.plugin_trace import PluginAnswer, note_votes
@@ -337,24 +338,24 @@ class Questions:
 
     def couples_nodes(self, shape: Shape) -> bool:
         """Tell whether placing a task of this shape changes what other nodes look like to the next one."""
-        return self._ask(hooks.COUPLES_NODES, shape)
+        return self._ask(node_hooks.COUPLES_NODES, shape)
 
     def coupled_filters(self, shape: Shape) -> list[CoupledFilter]:
         """Return what terms about other pods refuse to the shape."""
-        return self._ask(hooks.COUPLED_FILTERS, shape) or []
+        return self._ask(node_hooks.COUPLED_FILTERS, shape) or []
 
     def coupled_scores(self, shape: Shape) -> list[CoupledScore]:
         """Return how terms about other pods score nodes for the shape."""
-        return self._ask(hooks.COUPLED_SCORES, shape) or []
+        return self._ask(node_hooks.COUPLED_SCORES, shape) or []
 
     def prefilter(self, task: TaskState) -> Verdict:
         """Ask for refusals that hold for every node."""
         task.is_prepared = True
-        return self._ask(hooks.PREFILTER, task)
+        return self._ask(node_hooks.PREFILTER, task)
 
     def screen(self, shape: Shape, nodes: Index | slice) -> list[tuple[str, Sequence[Layer]]]:
         """Return each plugin's filters, with its name."""
-        parts = [*self._unready(nodes), *self._ask(hooks.SCREEN, shape, nodes)]
+        parts = [*self._unready(nodes), *self._ask(node_hooks.SCREEN, shape, nodes)]
         if self.policy.flags.sharding_mode == "hard":
             outside = ~self.shard_parts[0][nodes]
             parts.append(("shard", [Layer(outside, "node(s) are not in the shard of this scheduler", is_final=True)]))
@@ -367,25 +368,25 @@ class Questions:
 
     def task_screen(self, task: TaskState, nodes: Index | slice) -> list[Sequence[Layer]]:
         """Return the filters that depend on the task itself, plugin by plugin; empty when nobody has a say about it."""
-        return self._ask(hooks.TASK_SCREEN, task, nodes)
+        return self._ask(node_hooks.TASK_SCREEN, task, nodes)
 
     def avoided_nodes(self, gang: GangState) -> Mask | None:
         """Return the nodes that a gang leaves out while there are others; None when there is nothing to avoid."""
-        return self._ask(hooks.AVOIDED_NODES, gang)
+        return self._ask(node_hooks.AVOIDED_NODES, gang)
 
     def node_room(self, shape: Shape, nodes: Index | slice) -> Counts | int:
         """Return how many tasks each node may take beyond what resources allow."""
-        room = self._ask(hooks.NODE_ROOM, shape, nodes)
+        room = self._ask(node_hooks.NODE_ROOM, shape, nodes)
         return NO_LIMIT if room is None else room
 
     def node_waits(self, shape: Shape) -> list[Mask]:
         """Return the nodes on which a task can only be pipelined, plugin by plugin."""
-        return self._ask(hooks.NODE_WAITS, shape)
+        return self._ask(node_hooks.NODE_WAITS, shape)
 
     def value(self, shape: Shape, site: Site) -> tuple[Valuation | None, list[Term]]:
         """Return the scores of the site and the terms that depend on the candidates; None when scoring failed."""
         size = len(self.ledger.pods[site.nodes])
-        floats, terms = self._ask(hooks.NODE_SCORES, shape, site), self._ask(hooks.BATCH_SCORES, shape, site)
+        floats, terms = self._ask(node_hooks.NODE_SCORES, shape, site), self._ask(node_hooks.BATCH_SCORES, shape, site)
         if terms is None:
             return None, []
         valuation = Valuation(np.zeros(size) if floats is None else floats, np.zeros(size, dtype=np.int64))
@@ -396,20 +397,20 @@ class Questions:
 
     def task_scores(self, task: TaskState, candidates: Mask | None = None) -> Scores | None:
         """Return scores that depend on the task itself, to choose among some nodes or all; None when nobody has any."""
-        if not self._asked[hooks.TASK_SCORES.name]:  # asked for every task, and few plugins have an answer
+        if not self._asked[node_hooks.TASK_SCORES.name]:  # asked for every task, and few plugins have an answer
             return None
-        return self._ask(hooks.TASK_SCORES, task, candidates)
+        return self._ask(node_hooks.TASK_SCORES, task, candidates)
 
     def scores_by_leaf(self, task: TaskState) -> bool:
         """Tell whether all scores that depend on a task are those of plugins which say that they score lowest HyperNodes."""
-        found = self._ask(hooks.SCORES_BY_LEAF, task)
+        found = self._ask(node_hooks.SCORES_BY_LEAF, task)
         says_so = dict(found)
-        scoring = (answer.plugin for answer in self._answers(hooks.TASK_SCORES, task, None) if answer.value is not None)
+        scoring = (answer.plugin for answer in self._answers(node_hooks.TASK_SCORES, task, None) if answer.value is not None)
         return all(says_so.get(plugin.name, False) for plugin in scoring)
 
     def placement_scores(self, task: TaskState, offered: Mask) -> Scores:
         """Return the scores of all nodes for one task that is offered some of them."""
-        total = self._ask(hooks.PLACEMENT_SCORES, task, offered)
+        total = self._ask(node_hooks.PLACEMENT_SCORES, task, offered)
         return np.zeros(len(offered)) if total is None else total
 
     def keeps_order(self) -> bool:
@@ -418,15 +419,15 @@ class Questions:
         The scores of such a plugin are whole tens, or all below ten. While equal tasks are placed on the best node, as long as it
         has room there as it had for the first, the other nodes keep their order and that one does not fall behind them.
         """
-        scoring = combine.flat(self._asked[hooks.PLACEMENT_SCORES.name])
+        scoring = combine.flat(self._asked[node_hooks.PLACEMENT_SCORES.name])
         return all(getattr(method.__self__, "keeps_order", False) for method in scoring)
 
     def scores_by_plugin(self, task: TaskState, candidates: Mask) -> dict[str, Scores]:
         """Return what each plugin gives to the nodes when these are the candidates of a task; for the trace."""
         shape, site, chosen = task.task.shape, Site(slice(None)), np.flatnonzero(candidates)
-        plain = [*self._answers(hooks.NODE_SCORES, shape, site), *self._answers(hooks.TASK_SCORES, task, candidates)]
+        plain = [*self._answers(node_hooks.NODE_SCORES, shape, site), *self._answers(node_hooks.TASK_SCORES, task, candidates)]
         parts = [(answer.plugin.name, answer.value) for answer in plain if answer.value is not None]
-        for answer in self._answers(hooks.BATCH_SCORES, shape, site):
+        for answer in self._answers(node_hooks.BATCH_SCORES, shape, site):
             parts.append((answer.plugin.name, _sum_of_terms(answer.value or (), chosen, len(candidates))))
         found: dict[str, Scores] = {}
         for name, scores in parts:
@@ -435,23 +436,23 @@ class Questions:
 
     def placement_scores_by_plugin(self, task: TaskState, offered: Mask) -> dict[str, Scores]:
         """Return what each plugin gives to the nodes for one task that is offered some of them; for the trace."""
-        return {answer.plugin.name: answer.value for answer in self._answers(hooks.PLACEMENT_SCORES, task, offered)}
+        return {answer.plugin.name: answer.value for answer in self._answers(node_hooks.PLACEMENT_SCORES, task, offered)}
 
     # --- network topology ------------------------------------------------------------------------------------------
 
     def hypernode_gradients(self, scope: Scope, root: int, purpose: str = "allocate") -> list[list[int]]:
         """Return the network domains to try, best group first."""
-        gradients = self._ask(hooks.HYPERNODE_GRADIENTS, scope, root, purpose)
+        gradients = self._ask(node_hooks.HYPERNODE_GRADIENTS, scope, root, purpose)
         return [[root]] if gradients is None else gradients
 
     def hypernode_scores(self, subgroup: SubGroupState, hypernodes: Sequence[int]) -> tuple[Scores, Scores]:
         """Return how well each domain suits the sub-group, and what to add to those that share the highest score."""
-        scores = self._ask(hooks.HYPERNODE_SCORES, subgroup, hypernodes)
+        scores = self._ask(node_hooks.HYPERNODE_SCORES, subgroup, hypernodes)
         return (np.zeros(len(hypernodes)), np.zeros(len(hypernodes))) if scores is None else scores
 
     def node_subsets(self, gang: GangState, subgroup: str, tasks: Sequence[TaskState], offered: Mask) -> list[NodeSubset]:
         """Return the sets of nodes to try for a part of a gang, best first."""
-        subsets = self._ask(hooks.NODE_SUBSETS, gang, subgroup, tasks, offered)
+        subsets = self._ask(node_hooks.NODE_SUBSETS, gang, subgroup, tasks, offered)
         return [NodeSubset(offered)] if subsets is None else subsets
 
 

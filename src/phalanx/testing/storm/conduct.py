@@ -18,14 +18,13 @@ from phalanx.model.kinds import BIND_REQUEST, NODE, POD, Document, split_key
 from phalanx.model.task import Task
 from phalanx.model.watch_event import DELETED, WatchEvent
 from phalanx.session.decision import Decisions, Eviction
-from phalanx.testing.storm.invariants import holds_room, requests_of
+from phalanx.testing.storm.invariants import Amounts, QueueUse, has_place
 from phalanx.testing.storm.judge import Judge
 from phalanx.testing.storm.orders import JOB, NAMESPACE, VOLCANO, VOLCANO_JOB
 from phalanx.testing.storm.replica import LEASE_SECONDS, Replica
 from phalanx.testing.storm.wire import STORM, Wire, Witness
 from phalanx.testing.storm.workloads import Workload
 
-GPU = "nvidia.com/gpu"
 LAG_SECONDS = 5.0
 """So long after a change of a node a bind may still land that was decided before it."""
 AFTER_TROUBLE_SECONDS = 14.0
@@ -62,17 +61,16 @@ class Conduct(Witness):
     """Looks at replicas."""
 
     def __init__(
-        self, judge: Judge, workloads: Callable[[], Mapping[str, Workload]], limits: Mapping[str, float],
+        self, judge: Judge, workloads: Callable[[], Mapping[str, Workload]], limits: Mapping[str, Amounts],
         lease_seconds: float = LEASE_SECONDS,
     ) -> None:  # fmt: skip
-        """`workloads` returns who submits gangs, by name; `limits` are the cards that queues may use."""
-        self._judge, self._store, self._clock, self._workloads, self._limits = judge, judge.store, judge.clock, workloads, limits
+        """`workloads` returns who submits gangs, by name; `limits` are what queues may use."""
+        self._judge, self._store, self._clock, self._workloads = judge, judge.store, judge.clock, workloads
         self._lease_seconds = lease_seconds
         self.lease_excused_until = self.queues_excused_until = 0.0
         """Until then somebody has meddled with the lease, or with groups."""
         self._gangs: dict[str, _Gang] = defaultdict(_Gang)
-        self._cards: dict[str, dict[str, float]] = defaultdict(dict)
-        """By queue: the cards of each pod."""
+        self._use = QueueUse(limits)
         self._unfit: dict[str, float] = {}
         """Nodes that take no pods, and since when."""
         self._renewed = 0.0
@@ -241,14 +239,13 @@ class Conduct(Witness):
         gang, workload = self._gangs[app], self._workloads().get(app)
         if workload is None:
             return
-        has_place = event.type != DELETED and holds_room(pod) and "deletionTimestamp" not in pod["metadata"]
-        if not has_place:
+        is_there = event.type != DELETED
+        self._use.note(_queue(workload), pod, is_there=is_there)
+        if not (is_there and has_place(pod)):
             if gang.held.pop(uid, None) is not None and (pod.get("status") or {}).get("phase") != "Succeeded":
                 gang.lost_at = now
-            self._cards[_queue(workload)].pop(uid, None)
         elif uid not in gang.held:
             gang.held[uid] = now
-            self._cards[_queue(workload)][uid] = requests_of(pod).get(GPU, 0.0)
             if len(gang.held) >= _still_needed(workload):
                 gang.whole_at = now
             if not ((event.before or {}).get("spec") or {}).get("nodeName"):
@@ -264,9 +261,8 @@ class Conduct(Witness):
         is_quiet = now - self._judge.troubled_at > AFTER_TROUBLE_SECONDS and not self._is_requested(name)
         if is_quiet and now - self._unfit.get(node, now) > LAG_SECONDS:
             self._judge.accuse("unfit node", f"pod {name} is bound to {node}, which takes no pods")
-        taken, limit = sum(self._cards[queue].values()), self._limits.get(queue)
-        if limit is not None and taken > limit and now > max(self._judge.excused_until, self.queues_excused_until):
-            self._judge.accuse("queue limit", f"pods of queue {queue} hold {taken:g} of {limit:g} cards, with {name}")
+        if now > max(self._judge.excused_until, self.queues_excused_until) and (found := self._use.beyond(queue)) is not None:
+            self._judge.accuse(found.invariant, found.text)
 
     def was_placed(self, app: str, since: float) -> bool:
         """Tell whether a gang has got all of its members since a moment."""
@@ -277,7 +273,7 @@ class Conduct(Witness):
         closed = {item["metadata"]["name"] for item in self._store.items(NODE) if _is_unfit(item)}
         self._unfit = {name: self._unfit.get(name, self._clock()) for name in closed}
         self._gangs.clear()
-        self._cards.clear()
+        self._use.pods.clear()
         self._refusals.clear()  # the groups that remembered them do so no more
         self._not_before.clear()  # the server that asked for patience is another one now
         for pod in self._store.items(POD):
@@ -289,7 +285,7 @@ class Conduct(Witness):
         """Begin anew with an empty cluster; whoever judges for a month must not grow."""
         for memory in (
             self._gangs,
-            self._cards,
+            self._use.pods,
             self._decided,
             self._doomed,
             self._refusals,

@@ -1,12 +1,14 @@
 """What holds of a cluster that Phalanx schedules, told from its objects alone: the same for storms and for a real API server.
 
-At every moment no node holds more than it offers. At rest, once faults have stopped and time has passed: no gang is partly bound,
-nothing that could start waits, whoever waits says why, every status is what a recount gives, and controllers have nothing to do.
+At every moment no node holds more than it offers, and no bind takes a queue beyond its limit. At rest, once faults have stopped and
+time has passed: no gang is partly bound, nothing that could start waits, whoever waits says why, nobody was evicted in vain, every
+status is what a recount gives, and controllers have nothing to do.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 from phalanx.controllers.controller import Controller, Patch, RecordEvent, Try, Write
@@ -64,16 +66,25 @@ def holds_room(pod: Document) -> bool:
     return bool(pod["spec"].get("nodeName")) and (pod.get("status") or {}).get("phase") not in ENDED
 
 
+def has_place(pod: Document) -> bool:
+    """Tell whether a pod takes room of a node and is not about to leave it."""
+    return holds_room(pod) and "deletionTimestamp" not in pod["metadata"]
+
+
 def excess(node: Document, pods: Iterable[Document]) -> Iterator[str]:
     """Yield the resources of which the pods of a node take more than it offers."""
-    offers = read_resources((node.get("status") or {}).get("allocatable"), where="allocatable")
+    return _beyond(pods, read_resources((node.get("status") or {}).get("allocatable"), where="allocatable"), otherwise=0.0)
+
+
+def _beyond(pods: Iterable[Document], limits: Amounts, *, otherwise: float) -> Iterator[str]:
+    """Yield the resources of which pods take more than they may: `otherwise` where no limit is named."""
     taken: dict[str, float] = defaultdict(float)
     for pod in pods:
         for name, amount in requests_of(pod).items():
             taken[name] += amount
     for name, amount in taken.items():
-        if amount > offers.get(name, 0.0) + 1e-6:
-            yield f"{amount:g} of {offers.get(name, 0.0):g} {name}"
+        if amount > (limit := limits.get(name, otherwise)) + 1e-6:
+            yield f"{amount:g} of {limit:g} {name}"
 
 
 def over_commitment(documents: Iterable[Document]) -> list[Violation]:
@@ -90,6 +101,42 @@ def over_commitment(documents: Iterable[Document]) -> list[Violation]:
         for name, node in nodes.items()
         if (found := list(excess(node, pods[name])))
     ]
+
+
+@dataclass(slots=True)
+class QueueUse:
+    """What the pods of each queue hold, as whoever watches pods tells it."""
+
+    limits: Mapping[str, Amounts]
+    """What the pods of a queue may hold together; queues and resources that are not named have no limit."""
+    pods: dict[str, dict[str, Document]] = field(default_factory=lambda: defaultdict(dict))
+    """Those that have a place, by queue and uid."""
+
+    def note(self, queue: str, pod: Document, *, is_there: bool) -> None:
+        """Take in what has become of a pod."""
+        uid = pod["metadata"]["uid"]
+        if is_there and has_place(pod):
+            self.pods[queue][uid] = pod
+        else:
+            self.pods[queue].pop(uid, None)
+
+    def beyond(self, queue: str) -> Violation | None:
+        """Return what is wrong if a queue holds too much: ask right after a bind, for limits may be lowered later."""
+        found = list(_beyond(self.pods[queue].values(), self.limits.get(queue, {}), otherwise=inf))
+        names = ", ".join(sorted(str(pod["metadata"]["name"]) for pod in self.pods[queue].values()))
+        return Violation("queue limit", f"pods of queue {queue} hold {', '.join(found)}: {names}") if found else None
+
+
+def evicted_in_vain(
+    evictions: Iterable[tuple[float, str, str]], is_excused: Callable[[str, float], bool]
+) -> Iterator[Violation]:  # fmt: skip
+    """Yield the evictions that served nobody; each is a moment, the pod that went, and for whom.
+
+    They have to be of calm weather. `is_excused` tells of somebody whether he had his place since a moment, or lost it rightly.
+    """
+    for moment, pod, preemptor in evictions:
+        if preemptor and not is_excused(preemptor, moment):
+            yield Violation("evicted in vain", f"pod {pod} for {preemptor}, which waits")
 
 
 # --- at rest -------------------------------------------------------------------------------------------------------------

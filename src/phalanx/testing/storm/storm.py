@@ -17,8 +17,8 @@ from phalanx.session.policy import Policy
 from phalanx.sim.virtual_loop import START
 from phalanx.state.snapshot import Snapshot
 from phalanx.testing.storm import incidents
-from phalanx.testing.storm.conduct import GPU, Conduct
-from phalanx.testing.storm.invariants import Rest, Violation
+from phalanx.testing.storm.conduct import Conduct
+from phalanx.testing.storm.invariants import Rest, Violation, evicted_in_vain
 from phalanx.testing.storm.judge import Judge
 from phalanx.testing.storm.loop import StormLoop
 from phalanx.testing.storm.nodes import Nodes
@@ -38,6 +38,7 @@ from phalanx.testing.storm.volumes import Volumes
 from phalanx.testing.storm.wire import Window
 from phalanx.testing.storm.workloads import Pods, Workload, workload_of
 
+GPU = "nvidia.com/gpu"
 NEW_YEAR = 1_767_225_600.0
 STEP_SECONDS = 0.5
 """Between two looks of those who make pods."""
@@ -111,7 +112,7 @@ class Storm:
         self.server = Server(lambda: NEW_YEAR + loop.time() - START)
         self.judge = Judge(self.server.store, lambda: loop.time() - START)
         self.server.store.listen(self.judge.hear)
-        limits = {"capped": amount_of(GPU, CAPPED_GPUS)}
+        limits = {"capped": {GPU: amount_of(GPU, CAPPED_GPUS)}}
         self.conduct = Conduct(self.judge, lambda: self._by_name, limits, self.lease[0])
         self.server.store.listen(self.conduct.hear)
         self.nodes = Nodes(self.server.store, random.Random(f"nodes {self.plan.seed}"), loop.call_later)
@@ -130,7 +131,7 @@ class Storm:
         for name, value in CLASSES.items():
             meta = {"metadata": {"name": name}, "value": value}
             self.server.store.create({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", **meta})
-        specs: dict[str, Document] = {"wide": {"weight": 2}, "capped": {"capability": {"nvidia.com/gpu": CAPPED_GPUS}}}
+        specs: dict[str, Document] = {"wide": {"weight": 2}, "capped": {"capability": {GPU: CAPPED_GPUS}}}
         for name, spec in specs.items():
             meta = {"metadata": {"name": name}, "spec": {"weight": 1, **spec}}
             self.server.store.create({"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", **meta})
@@ -281,11 +282,13 @@ class Storm:
 
     def _judge_evictions(self) -> None:
         """Whoever had others evicted in calm weather was placed then, unless somebody more important came in between."""
-        for moment, eviction in self.judge.calm_evictions:
-            workload = self._by_name.get(eviction.preemptor.partition("/")[2])
-            if workload is None or self.conduct.was_placed(workload.order.name, moment) or self._is_overtaken(workload, moment):
-                continue
-            self.judge.accuse("evicted in vain", f"pod {eviction.task.key} for {eviction.preemptor}, which waits")
+        calm = ((moment, str(eviction.task.key), eviction.preemptor) for moment, eviction in self.judge.calm_evictions)
+        for found in evicted_in_vain(calm, self._is_excused):
+            self.judge.accuse(found.invariant, found.text)
+
+    def _is_excused(self, preemptor: str, moment: float) -> bool:
+        workload = self._by_name.get(preemptor.partition("/")[2])
+        return workload is None or self.conduct.was_placed(workload.order.name, moment) or self._is_overtaken(workload, moment)
 
     def _is_overtaken(self, workload: Workload, moment: float) -> bool:
         rank = CLASSES[workload.order.priority]
