@@ -106,8 +106,8 @@ def test_a_broken_group_is_told_so() -> None:
         "spec": {"minMember": "a"},
     }
     answer = json.loads(stdin(cluster(json.loads(ONE)["items"], group), "-o", "json").stdout)
-    assert answer["groups"]["x"]["conditions"][0]["type"] == "Refused"
-    assert "minMember" in answer["groups"]["x"]["why"]
+    assert answer["groups"]["default/x"]["conditions"][0]["type"] == "Refused"
+    assert "minMember" in answer["groups"]["default/x"]["why"]
 
 
 def test_empty_stdin_says_what_to_pipe_into_it() -> None:

@@ -143,7 +143,7 @@ class Intake:
         try:
             is_known = self._put(whole)
         except PhalanxError as problem:
-            self.refused.append((describe(document), f"{place}: {problem}"))
+            self.refused.append((_full_name(document), f"{place}: {problem}"))
             return
         if not is_stored:
             self.look_for_unknown_fields((place, document))
@@ -256,6 +256,13 @@ def _objects(paths: Iterable[str], problems: list[str]) -> Iterator[Placed]:
 
 def _group(document: dict[str, Any]) -> str:
     return str(document["apiVersion"].rpartition("/")[0])
+
+
+def _full_name(document: dict[str, Any]) -> str:
+    """Name an object as others refer to it: with the namespace in which it is, also if it names none."""
+    kind = known_kind(document)
+    is_complete = kind is not None and kind.is_namespaced and _meta(document).get("name")
+    return f"{document['kind']} {object_key(document)}" if is_complete else describe(document)
 
 
 def _meta(document: dict[str, Any]) -> dict[str, Any]:
