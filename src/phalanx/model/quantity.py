@@ -21,7 +21,9 @@ _SCALE = {
     **{suffix: Fraction(10) ** power for suffix, power in zip("kMGTPE", range(3, 21, 3), strict=True)},
     **{f"{suffix}i": Fraction(1024) ** power for power, suffix in enumerate("KMGTPE", start=1)},
 }
-_NUMBER = re.compile(r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))(?:[eE](?P<power>[+-]?\d{1,3})|(?P<suffix>[numkMGTPE]|[KMGTPE]i)?)", re.ASCII)
+_NUMBER = re.compile(
+    r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))(?:[eE](?P<power>[+-]?\d{1,3})|(?P<suffix>[numkMGTPE]|[KMGTPE]i)?)", re.ASCII
+)
 
 
 @lru_cache(maxsize=65536)
