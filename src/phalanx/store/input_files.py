@@ -146,7 +146,7 @@ class Intake:
         """Enter an object into the cluster; one that cannot be understood is refused. What a server shows has no unknown fields."""
         whole = document if self.defaults is None else self.defaults.complete(document)
         try:
-            is_known = self._put(whole)
+            is_known = self._put(whole, is_stored=is_stored)
         except PhalanxError as problem:
             self.refused.append((_full_name(document), f"{place}: {problem}"))
             return
@@ -211,9 +211,10 @@ class Intake:
         if len(again) > MOST_SHOWN:
             yield f"{len(again) - MOST_SHOWN} more objects are given more than once; the last one counts"
 
-    def _put(self, document: dict[str, Any]) -> bool:
+    def _put(self, document: dict[str, Any], *, is_stored: bool) -> bool:
         try:
-            if (kind := known_kind(document)) is not None:
+            kind = None if is_stored else known_kind(document)
+            if kind is not None:  # what a server has accepted takes room, whatever its rules are
                 refuse_values(kind, document)
             return self.cluster.put(document)
         except NOT_UNDERSTOOD as problem:
