@@ -364,7 +364,7 @@ def notes_on(intake: Intake, snapshot: Snapshot, missing: Sequence[MissingRefere
 
 
 def _kind_meant(name: str) -> str:
-    """Return in parentheses what a kind that nobody reads may be a slip for, such as "Podgroup.scheduling.volcano.sh"; often nothing."""
+    """Return in parentheses what a kind that nobody reads, such as "Podgroup.scheduling.volcano.sh", may be a slip for."""
     kind, _, group = name.partition(".")
     likely = {item.kind: item for item in kinds_listed() if item.group == group}
     close = [item for item in likely if item.lower() == kind.lower()] or get_close_matches(kind, likely, n=1, cutoff=0.85)
