@@ -32,7 +32,8 @@ def test_a_quantity_is_read_exactly(text: str, value: Fraction) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "x", "1x", "1 Gi", "Gi", "1ki", "--1", "1e", "1e3Mi", "0x10", "1,5", "1e1234", "9" * 5000, " 1", "1\n", "\uff11"]
+    "text",
+    ["", "x", "1x", "1 Gi", "Gi", "1ki", "1K", "--1", "1e", "1e3Mi", "0x10", "1,5", "1e1234", "9" * 5000, " 1", "1\n", "\uff11"],
 )
 def test_a_text_that_is_no_quantity_says_what_to_write(text: str) -> None:
     with pytest.raises(SnapshotError, match="not a number with a suffix; write for example '2', '500m', '4Gi' or '1e3'"):
