@@ -27,6 +27,11 @@ def run_in_a_new_interpreter(program: str, *arguments: str) -> str:
     return finished.stdout
 
 
+def test_a_misspelt_command_is_answered_with_the_one_that_is_meant() -> None:
+    assert "Error: No such command 'schedle'. Did you mean 'schedule'?" in run("schedle").stderr
+    assert run("xyzzy").stderr.endswith("Error: No such command 'xyzzy'.\n")
+
+
 def test_help_shows_every_command_with_its_summary() -> None:
     result = run("--help")
     assert result.exit_code == 0

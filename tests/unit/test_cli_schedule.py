@@ -98,6 +98,11 @@ def test_a_broken_object_is_refused_alone_and_the_rest_is_decided() -> None:
     assert answer["refused"] == [{"object": "Pod without a name", "message": sentence}]
 
 
+def test_a_pod_with_generate_name_alone_is_refused_with_what_to_write() -> None:
+    result = stdin(cluster(json.loads(ONE)["items"], {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "a-"}}))
+    assert "metadata.name: missing; generateName is for the API server, here write the name" in result.stdout
+
+
 def test_a_broken_group_is_told_so() -> None:
     group = {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
@@ -106,8 +111,8 @@ def test_a_broken_group_is_told_so() -> None:
         "spec": {"minMember": "a"},
     }
     answer = json.loads(stdin(cluster(json.loads(ONE)["items"], group), "-o", "json").stdout)
-    assert answer["groups"]["x"]["conditions"][0]["type"] == "Refused"
-    assert "minMember" in answer["groups"]["x"]["why"]
+    assert answer["groups"]["default/x"]["conditions"][0]["type"] == "Refused"
+    assert "minMember" in answer["groups"]["default/x"]["why"]
 
 
 def test_empty_stdin_says_what_to_pipe_into_it() -> None:

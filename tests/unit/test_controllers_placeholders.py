@@ -289,10 +289,11 @@ def test_placeholders_go_when_the_driver_ends() -> None:
 
 def test_a_placeholder_is_what_its_task_group_says() -> None:
     toleration = {"key": "spot", "operator": "Exists"}
+    spread = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
     group = {
         "name": "executor", "minMember": 1, "minResource": {"cpu": 1, "memory": "2Gi"}, "labels": {"team": "a"},
         "annotations": {"note": "b"}, "nodeSelector": {"disk": "ssd"}, "tolerations": [toleration],
-        "affinity": {"nodeAffinity": {}}, "topologySpreadConstraints": [{"maxSkew": 1}],
+        "affinity": {"nodeAffinity": {}}, "topologySpreadConstraints": [spread],
     }  # fmt: skip
     (pod,) = driver()
     pod["metadata"]["annotations"][TASK_GROUPS] = json.dumps([{"name": "driver", "minMember": 1}, group])
@@ -309,7 +310,7 @@ def test_a_placeholder_is_what_its_task_group_says() -> None:
     assert (spec["schedulerName"], spec["priorityClassName"], spec["nodeSelector"]) == ("yunikorn", "high", {"disk": "ssd"})
     assert (spec["tolerations"][0], spec["affinity"]) == (toleration, {"nodeAffinity": {}})
     assert {item["effect"] for item in spec["tolerations"][1:]} == {"NoExecute"}  # those that the API server adds
-    assert spec["topologySpreadConstraints"] == [{"maxSkew": 1}]
+    assert spec["topologySpreadConstraints"] == [spread]
     (container,) = spec["containers"]
     asks = {"cpu": "1", "memory": "2Gi"}
     assert (container["image"], container["resources"]) == (IMAGE, {"requests": asks, "limits": asks})

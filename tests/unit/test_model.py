@@ -20,7 +20,7 @@ from phalanx.model.task_status import Status
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("0", 0), ("7", 7), ("+7", 7), ("-7", -7), ("1.5", Fraction(3, 2)), (".5", Fraction(1, 2)), ("1.", 1), (" 2 ", 2),
+        ("0", 0), ("7", 7), ("+7", 7), ("-7", -7), ("1.5", Fraction(3, 2)), (".5", Fraction(1, 2)), ("1.", 1),
         ("1n", Fraction(1, 10**9)), ("1u", Fraction(1, 10**6)), ("1m", Fraction(1, 1000)),
         ("1k", 10**3), ("1M", 10**6), ("1G", 10**9), ("1T", 10**12), ("1P", 10**15), ("1E", 10**18),
         ("1Ki", 2**10), ("1Mi", 2**20), ("1Gi", 2**30), ("1Ti", 2**40), ("1Pi", 2**50), ("1Ei", 2**60),
@@ -32,7 +32,8 @@ def test_a_quantity_is_read_exactly(text: str, value: Fraction) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "x", "1x", "1 Gi", "Gi", "1ki", "1K", "--1", "1e", "1e3Mi", "0x10", "1,5", "1e1234", "9" * 5000]
+    "text",
+    ["", "x", "1x", "1 Gi", "Gi", "1ki", "1K", "--1", "1e", "1e3Mi", "0x10", "1,5", "1e1234", "9" * 5000, " 1", "1\n", "\uff11"],
 )
 def test_a_text_that_is_no_quantity_says_what_to_write(text: str) -> None:
     with pytest.raises(SnapshotError, match="not a number with a suffix; write for example '2', '500m', '4Gi' or '1e3'"):

@@ -135,7 +135,7 @@ def test_the_clock_is_the_one_of_the_server(address: str) -> None:
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_nobody_there_is_an_error_of_our_own(scheme: str) -> None:
     async def question(client: Client) -> None:
-        with pytest.raises(Unreachable, match=rf"^no cluster at {scheme}://127\.0\.0\.1:1: \[Errno \d+\] Connect call failed"):
+        with pytest.raises(Unreachable, match=rf"^no cluster at {scheme}://127\.0\.0\.1:1: connection refused$"):
             await client.get(CONFIG, "default", "a")
 
     ask(f"{scheme}://127.0.0.1:1", question)

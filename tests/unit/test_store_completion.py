@@ -69,6 +69,14 @@ def test_limits_of_a_whole_pod_are_requests_unless_its_containers_ask_for_someth
 
 
 @WAYS
+def test_a_pod_in_the_network_of_its_node_takes_the_ports_of_its_containers_there(complete: Any) -> None:
+    ports = [{"name": "main", "image": "train", "ports": [{"containerPort": 80}, {"containerPort": 81, "hostPort": 81}]}]
+    found = complete(pod(hostNetwork=True, containers=ports))["spec"]["containers"][0]["ports"]
+    assert found == [{"containerPort": 80, "hostPort": 80}, {"containerPort": 81, "hostPort": 81}]
+    assert complete(pod(containers=ports))["spec"]["containers"][0]["ports"] == ports[0]["ports"]
+
+
+@WAYS
 def test_a_priority_class_gives_its_value_and_says_who_may_be_preempted(complete: Any) -> None:
     found = complete(pod(priorityClassName="polite"), priority_class("polite", 50, preemptionPolicy="Never"))
     assert (found["spec"]["priority"], found["spec"]["preemptionPolicy"]) == (50, "Never")

@@ -385,6 +385,11 @@ def test_a_broken_entry_disturbs_only_those_who_use_it(tmp_path: Path) -> None:
         by_kubeconfig([path], "there")
 
 
+def test_a_context_without_any_kubeconfig_says_that_there_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"/config: no such file; name a kubeconfig with --kubeconfig or \$KUBECONFIG$"):
+        access(context="prod", environment={"KUBECONFIG": str(tmp_path / "config")})
+
+
 @pytest.mark.parametrize(
     ("text", "context", "sentence"),
     [

@@ -120,6 +120,27 @@ def test_unknown_kinds_are_skipped_and_counted_in_one_line(write: Write) -> None
     ]
 
 
+@pytest.mark.parametrize(
+    ("api_version", "kind", "hint"),
+    [
+        ("scheduling.volcano.sh/v1beta1", "Podgroup", "1 Podgroup.scheduling.volcano.sh (did you mean PodGroup?)"),
+        ("v1", "Pods", "1 Pods (did you mean Pod?)"),
+        ("batch", "CronWorkflow", "1 CronWorkflow (write its whole apiVersion: argoproj.io/v1alpha1)"),
+    ],
+)
+def test_a_skipped_kind_that_may_be_a_slip_is_said_with_what_is_meant(write: Write, api_version: str, kind: str, hint: str) -> None:
+    intake = take_in([write("a.yaml", f"apiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: d}}\n")])
+    assert list(notes_on(intake, intake.cluster.snapshot(0.0))) == [f"skipped what a session does not read: {hint}"]
+
+
+def test_rules_that_a_new_object_breaks_are_said_and_not_those_of_one_that_a_server_has_stored(write: Write) -> None:
+    queue = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: q}\nspec: {weight: -1}\n"
+    (said,) = take_in([write("a.yaml", queue)]).invalid
+    assert said.startswith(f"{write('a.yaml', queue)}, document 1: the API server would reject it: ")
+    assert "spec.weight: Invalid value: -1" in said
+    assert take_in([write("b.yaml", queue.replace("name: q", "name: q, uid: u"))]).invalid == []
+
+
 def test_a_complete_input_needs_no_note() -> None:
     intake = take_in([])
     for document in build.gang("train", tasks=1):

@@ -125,6 +125,25 @@ def test_nothing_is_missing_from_a_whole_input() -> None:
     assert found.stderr == ""
 
 
+def test_a_group_that_names_no_queue_refers_to_none() -> None:
+    nameless = made("scheduling.run.ai/v2alpha2", "PodGroup", "g", spec={"minMember": 1})
+    found = schedule(nameless, pod(marks={"annotations": {"pod-group-name": "g"}}), more=("-o", "json"))
+    assert "it names no queue" in found.stdout
+    assert "missing" not in json.loads(found.stdout)
+
+
+@pytest.mark.parametrize("names_it", [True, False])
+def test_a_group_that_is_refused_is_not_missing_whether_or_not_it_names_its_namespace(names_it: bool) -> None:
+    broken = group(minMember=-1)
+    if not names_it:
+        del broken["metadata"]["namespace"]
+    found = schedule(broken, pod(), more=("-o", "json"))
+    answer = json.loads(found.stdout)
+    assert "missing" not in answer
+    assert [item["object"] for item in answer["refused"]] == ["PodGroup default/g"]
+    assert "which does not exist" not in found.stdout + found.stderr
+
+
 def test_what_has_ended_refers_to_nothing() -> None:
     ended = {**pod(nodeName="n7"), "status": {"phase": "Succeeded"}}
     assert "missing" not in json.loads(schedule(group(queue="gone"), ended, more=("-o", "json")).stdout)

@@ -52,6 +52,102 @@ RIGHT = [
 ]  # fmt: skip
 
 
+OPERATOR = "not a valid selector operator; write one of In, NotIn, Exists, DoesNotExist"
+REQUIRED, PREFERRED = "requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def on_nodes(**expression: Any) -> dict[str, Any]:
+    return {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", **expression}]}]}}}}
+
+
+def near(**term: Any) -> dict[str, Any]:
+    return {"affinity": {"podAntiAffinity": {REQUIRED: [term]}}}
+
+
+def spread(**more: Any) -> dict[str, Any]:
+    return {"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", **more}]}
+
+
+def tolerating(**toleration: Any) -> dict[str, Any]:
+    return {"tolerations": [toleration]}
+
+
+TERMS = f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms"
+NEAR = f"spec.affinity.podAntiAffinity.{REQUIRED}[0]"
+SPREAD = "spec.topologySpreadConstraints[0]"
+MISPLACED: list[tuple[dict[str, Any], str]] = [
+    (
+        tolerating(key="a", operator="Exist"),
+        'spec.tolerations[0].operator: Unsupported value: "Exist": supported values: "Equal", "Exists"',
+    ),
+    (tolerating(key="a", operator="Exists", value="b"), "value must be empty when `operator` is 'Exists'"),
+    (
+        tolerating(effect="NoSchedule"),
+        'spec.tolerations[0].operator: Invalid value: "Equal": operator must be Exists when `key` is empty',
+    ),
+    (on_nodes(operator="in", values=["b"]), f'{TERMS}[0].matchExpressions[0].operator: Invalid value: "in": {OPERATOR}, Gt, Lt'),
+    (on_nodes(operator="In"), f"{TERMS}[0].matchExpressions[0].values: Required value: must be specified when"),
+    (on_nodes(operator="Exists", values=["b"]), f"{TERMS}[0].matchExpressions[0].values: Forbidden: may not be specified when"),
+    (
+        on_nodes(operator="Gt", values=["1", "2"]),
+        f"{TERMS}[0].matchExpressions[0].values: Required value: must be specified single",
+    ),
+    ({"affinity": {"nodeAffinity": {REQUIRED: {}}}}, f"{TERMS}: Required value: must have at least one node selector term"),
+    (
+        {"affinity": {"nodeAffinity": {PREFERRED: [{"weight": 1, "preference": {"matchExpressions": [{"key": "a"}]}}]}}},
+        f'{PREFERRED}[0].preference.matchExpressions[0].operator: Invalid value: "": {OPERATOR}',
+    ),
+    (near(labelSelector={"matchLabels": {"a": "b"}}), f"{NEAR}.topologyKey: Required value: can not be empty"),
+    (
+        near(topologyKey="zone", labelSelector={"matchExpressions": [{"key": "a", "operator": "Gt", "values": ["1"]}]}),
+        f'{NEAR}.labelSelector.matchExpressions[0].operator: Invalid value: "Gt": {OPERATOR}',
+    ),
+    (
+        {"affinity": {"podAffinity": {PREFERRED: [{"weight": 1, "podAffinityTerm": {}}]}}},
+        f"spec.affinity.podAffinity.{PREFERRED}[0].podAffinityTerm.topologyKey: Required value: can not be empty",
+    ),
+    (spread(maxSkew=0), f"{SPREAD}.maxSkew: Invalid value: 0: must be greater than zero"),
+    (spread(topologyKey=""), f"{SPREAD}.topologyKey: Required value: can not be empty"),
+    (
+        spread(whenUnsatisfiable="Never"),
+        f'{SPREAD}.whenUnsatisfiable: Unsupported value: "Never": supported values: "DoNotSchedule", "ScheduleAnyway"',
+    ),
+]
+WELL_PLACED: list[dict[str, Any]] = [
+    tolerating(operator="Exists"),
+    tolerating(key="a"),
+    tolerating(key="a", operator="Gt", value="1"),
+    on_nodes(operator="Gt", values=["1"]),
+    on_nodes(operator="In", values=["b"]),
+    on_nodes(operator="DoesNotExist"),
+    near(topologyKey="zone"),
+    spread(),
+]
+
+
+def with_spec(**more: Any) -> dict[str, Any]:
+    made = pod({})
+    return {**made, "spec": {**made["spec"], **more}}
+
+
+@pytest.mark.parametrize(("spec", "text"), MISPLACED)
+def test_rules_about_nodes_that_mean_nothing_are_refused_in_manifests_and_by_the_store(
+    tmp_path: Path, spec: dict[str, Any], text: str
+) -> None:
+    with pytest.raises(SnapshotError) as caught:
+        take_in([in_file(tmp_path, with_spec(**spec))])
+    assert text in str(caught.value)
+    with pytest.raises(Invalid) as refused:
+        MemoryStore(lambda: 0.0).create(with_spec(**spec))
+    assert text in str(refused.value)
+
+
+@pytest.mark.parametrize("spec", WELL_PLACED)
+def test_other_rules_about_nodes_are_taken(tmp_path: Path, spec: dict[str, Any]) -> None:
+    assert len(take_in([in_file(tmp_path, with_spec(**spec))]).documents) == 1
+    MemoryStore(lambda: 0.0).create(with_spec(**spec))
+
+
 def in_file(tmp_path: Path, document: dict[str, Any]) -> str:
     file = tmp_path / "objects.json"
     file.write_bytes(msgspec.json.encode(document))

@@ -10,6 +10,7 @@ completes the latter.
 
 import sys
 from copy import copy
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import PurePath
 from typing import Any, NamedTuple
@@ -84,6 +85,15 @@ class LazyGroup(click.Group):
         command = copy(_load(entry.target))
         command.epilog = (command.epilog or "").replace("  phalanx ", f"  {ctx.find_root().info_name} ")
         return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as problem:
+            close = get_close_matches(args[0], ENTRIES_BY_NAME, n=1)
+            if not close:
+                raise
+            raise click.UsageError(f"{problem.message} Did you mean {close[0]!r}?", ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -15,7 +15,7 @@ from phalanx.store.missing_references import MissingReference
 
 def write_notes(given: SessionInput, snapshot: Snapshot, missing: Sequence[MissingReference]) -> list[str]:
     """Write what was unknown, missing, there twice, skipped or grouped in vain in the input; return the notes among it."""
-    for text in given.intake.warnings():
+    for text in _warnings(given):
         output.warning(text)
     return _written(_notes(given, snapshot, missing))
 
@@ -24,7 +24,11 @@ def notes_of(given: SessionInput) -> list[str]:
     """Return all that is to be said about an input."""
     snapshot = given.snapshot()
     rejected = [f"rejected: {text}" for _, text in given.intake.refused]
-    return [*rejected, *_notes(given, snapshot, given.intake.missing(snapshot)), *given.intake.warnings()]
+    return [*rejected, *_notes(given, snapshot, given.intake.missing(snapshot)), *_warnings(given)]
+
+
+def _warnings(given: SessionInput) -> list[str]:
+    return [*given.intake.warnings(), *given.intake.invalid]
 
 
 def _notes(given: SessionInput, snapshot: Snapshot, missing: Sequence[MissingReference]) -> list[str]:

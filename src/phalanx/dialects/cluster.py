@@ -97,7 +97,8 @@ class ObjectCluster:
         if handler is None:
             return False
         if not _name(document):
-            raise SnapshotError(f"{describe(document)}: metadata.name: missing")
+            instead = "; generateName is for the API server, here write the name" if _meta(document).get("generateName") else ""
+            raise SnapshotError(f"{describe(document)}: metadata.name: missing{instead}")
         try:
             handler.put(self, document)
         except msgspec.ValidationError as problem:

@@ -39,7 +39,7 @@ class AdmissionObjects(Protocol):
 
 def completed_pod(pod: Document, objects: AdmissionObjects) -> dict[str, Any]:
     """Return a pod as the API server stores it; one whose priority class does not exist is refused."""
-    spec = with_implied_requests({**DEFAULTS, **(pod.get("spec") or {})})
+    spec = _with_host_ports(with_implied_requests({**DEFAULTS, **(pod.get("spec") or {})}))
     for limits in objects.within(LIMIT_RANGE, str(pod["metadata"].get("namespace") or "default")):
         spec = _limited(spec, limits)
     spec = _run_as_class_says(spec, objects)
@@ -84,6 +84,23 @@ def _of_containers(spec: Spec) -> dict[str, str]:
 
 def _is_of_whole_pods(name: str) -> bool:
     return name in (CPU, MEMORY) or name.startswith("hugepages-")
+
+
+# --- ports ---------------------------------------------------------------------------------------------------------------
+
+
+def _with_host_ports(spec: Spec) -> Spec:
+    """Let a pod in the network of its node take the ports of its containers there."""
+    if spec.get("hostNetwork") is not True:
+        return spec
+    return {**spec, **{group: [_on_host(item) for item in spec[group]] for group in CONTAINERS if spec.get(group)}}
+
+
+def _on_host(container: Document) -> Document:
+    if not container.get("ports"):
+        return container
+    ports = [{**port, "hostPort": port.get("hostPort") or port.get("containerPort")} for port in container["ports"]]
+    return {**container, "ports": ports}
 
 
 # --- LimitRanger ---------------------------------------------------------------------------------------------------------

@@ -21,13 +21,15 @@ _SCALE = {
     **{suffix: Fraction(10) ** power for suffix, power in zip("kMGTPE", range(3, 21, 3), strict=True)},
     **{f"{suffix}i": Fraction(1024) ** power for power, suffix in enumerate("KMGTPE", start=1)},
 }
-_NUMBER = re.compile(r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))(?:[eE](?P<power>[+-]?\d{1,3})|(?P<suffix>[numkMGTPE]|[KMGTPE]i)?)")
+_NUMBER = re.compile(
+    r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))(?:[eE](?P<power>[+-]?\d{1,3})|(?P<suffix>[numkMGTPE]|[KMGTPE]i)?)", re.ASCII
+)
 
 
 @lru_cache(maxsize=65536)
 def parse_quantity(text: str) -> Fraction:
     """Return the exact value of a quantity such as ``1500m``, ``2Gi`` or ``1e3``."""
-    match = _NUMBER.fullmatch(text.strip()) if len(text) <= LONGEST else None
+    match = _NUMBER.fullmatch(text) if len(text) <= LONGEST else None
     if match is None:
         raise SnapshotError(f"quantity {text!r}: not a number with a suffix; write for example '2', '500m', '4Gi' or '1e3'")
     scale = Fraction(10) ** int(match["power"]) if match["power"] else _SCALE[match["suffix"] or ""]

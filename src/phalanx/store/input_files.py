@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,16 @@ from phalanx.config.policies import policy_of_text
 from phalanx.dialects.cluster import ObjectCluster, describe
 from phalanx.dialects.documents import Located, documents_in
 from phalanx.dialects.queue_usage import history
-from phalanx.errors import ConfigError, PhalanxError, SnapshotError
+from phalanx.errors import ClusterError, ConfigError, PhalanxError, SnapshotError
 from phalanx.explain.reason_text import counted
+from phalanx.manifests.definitions import DEFINITION_BY_KIND
 from phalanx.manifests.permissions import kinds_listed
 from phalanx.model.kinds import PRIORITY, object_key
 from phalanx.model.queue_usage import QueueHistory
 from phalanx.session.policy import Policy
 from phalanx.state.hypernode_problems import hypernode_problems
 from phalanx.state.snapshot import Snapshot
+from phalanx.store.admission import refuse_invalid
 from phalanx.store.bounded_files import STDIN as STDIN
 from phalanx.store.bounded_files import read_bounded
 from phalanx.store.completion import ManifestObjects, known_kind
@@ -128,6 +131,8 @@ class Intake:
     """Where each object that has a name was found, by API group, kind and name."""
     unknown: dict[str, list[Placed]] = field(default_factory=dict)
     """Objects with fields that their kinds do not have, by what the API server says of it."""
+    invalid: list[str] = field(default_factory=list)
+    """What the API server would say of objects of custom kinds that break their rules; they are entered all the same."""
     live: ListedCluster | None = None
     """What was read from an API server, if anything was."""
     _index: dict[str, int] = field(default_factory=dict)
@@ -141,12 +146,13 @@ class Intake:
         """Enter an object into the cluster; one that cannot be understood is refused. What a server shows has no unknown fields."""
         whole = document if self.defaults is None else self.defaults.complete(document)
         try:
-            is_known = self._put(whole)
+            is_known = self._put(whole, is_stored=is_stored)
         except PhalanxError as problem:
-            self.refused.append((describe(document), f"{place}: {problem}"))
+            self.refused.append((_full_name(document), f"{place}: {problem}"))
             return
         if not is_stored:
             self.look_for_unknown_fields((place, document))
+            self._look_for_broken_rules(place, whole)
         if self._is_again((place, document), whole):
             return
         self.documents.append((place, document))
@@ -164,6 +170,16 @@ class Intake:
         kind, was_stored = known_kind(placed[1]), bool(_meta(placed[1]).get("uid"))
         for text in unknown_fields(kind, placed[1]) if kind is not None and not was_stored else ():
             self.unknown.setdefault(text, []).append(placed)
+
+    def _look_for_broken_rules(self, place: str, whole: dict[str, Any]) -> None:
+        """Remember rules that an object breaks; one that an API server has stored was admitted, whatever rules it has."""
+        kind = known_kind(whole)
+        if kind not in DEFINITION_BY_KIND or _meta(whole).get("uid"):
+            return
+        try:
+            refuse_invalid(kind, whole, None)
+        except ClusterError as problem:
+            self.invalid.append(f"{place}: the API server would reject it: {problem}")
 
     def warnings(self) -> Iterator[str]:
         """Warn of fields that the API server would drop, each with the first object that has it."""
@@ -195,9 +211,10 @@ class Intake:
         if len(again) > MOST_SHOWN:
             yield f"{len(again) - MOST_SHOWN} more objects are given more than once; the last one counts"
 
-    def _put(self, document: dict[str, Any]) -> bool:
+    def _put(self, document: dict[str, Any], *, is_stored: bool) -> bool:
         try:
-            if (kind := known_kind(document)) is not None:
+            kind = None if is_stored else known_kind(document)
+            if kind is not None:  # what a server has accepted takes room, whatever its rules are
                 refuse_values(kind, document)
             return self.cluster.put(document)
         except NOT_UNDERSTOOD as problem:
@@ -256,6 +273,13 @@ def _objects(paths: Iterable[str], problems: list[str]) -> Iterator[Placed]:
 
 def _group(document: dict[str, Any]) -> str:
     return str(document["apiVersion"].rpartition("/")[0])
+
+
+def _full_name(document: dict[str, Any]) -> str:
+    """Name an object as others refer to it: with the namespace in which it is, also if it names none."""
+    kind = known_kind(document)
+    is_complete = kind is not None and kind.is_namespaced and _meta(document).get("name")
+    return f"{document['kind']} {object_key(document)}" if is_complete else describe(document)
 
 
 def _meta(document: dict[str, Any]) -> dict[str, Any]:
@@ -332,11 +356,22 @@ def notes_on(intake: Intake, snapshot: Snapshot, missing: Sequence[MissingRefere
     yield from intake.notes()
     found = intake.missing(snapshot) if missing is None else missing
     yield from sentences([item for item in found if item.kind != PRIORITY.kind], intake.absent)
-    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(intake.skipped.items()))
+    kinds = ", ".join(f"{count} {kind}{_kind_meant(kind)}" for kind, count in sorted(intake.skipped.items()))
     if kinds:
         yield f"skipped what a session does not read: {kinds}"
     for name, text in hypernode_problems(snapshot.hypernodes, snapshot.nodes).items():
         yield f"HyperNode {name}: {text}"
+
+
+def _kind_meant(name: str) -> str:
+    """Return in parentheses what a kind that nobody reads, such as "Podgroup.scheduling.volcano.sh", may be a slip for."""
+    kind, _, group = name.partition(".")
+    likely = {item.kind: item for item in kinds_listed() if item.group == group}
+    close = [item for item in likely if item.lower() == kind.lower()] or get_close_matches(kind, likely, n=1, cutoff=0.85)
+    if close:
+        return f" (did you mean {close[0]}?)"
+    versions = [item.api_version for item in kinds_listed() if item.kind == kind]
+    return f" (write its whole apiVersion: {', '.join(versions)})" if versions and not group else ""
 
 
 def policy_of_file(path: str) -> Policy:

@@ -123,7 +123,7 @@ def _groups(snapshot: Snapshot) -> Iterator[Naming]:
 def _queues(snapshot: Snapshot) -> Iterator[Naming]:
     known = snapshot.queue_objects
     for gang in _unfinished(snapshot):
-        if gang.queue not in known:
+        if gang.queue and gang.queue not in known:  # that it names none is a verdict on it
             yield "Queue", gang.queue, f"PodGroup {gang.key}"
     for queue in known.values():
         if queue.parent and queue.parent not in known:

@@ -1,5 +1,5 @@
 """Values that the API server refuses in pods and nodes, and that would change a placement without a word: effects of taints that do
-not exist, and parts of a resource that comes in whole pieces.
+not exist, parts of a resource that comes in whole pieces, and rules about nodes that mean nothing.
 
 The store in memory refuses them, and so does whoever reads manifests. Messages begin as those of the API server;
 only the taints of a node are named by their place, spec.taints, where the API server writes metadata.taints.
@@ -13,6 +13,7 @@ from typing import Any
 from phalanx.errors import Invalid, SnapshotError
 from phalanx.model.kinds import NODE, POD, VOLCANO_JOB, Document, Kind
 from phalanx.model.quantity import to_milli
+from phalanx.store.placement_rules import placement_faults, unsupported
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 GPU_HINT = "; write a whole number, or share a GPU: annotation gpu-fraction on the pod, and no GPU in its resources"
@@ -52,6 +53,7 @@ def pod_faults(spec: Document, path: str) -> Iterator[str]:
             for amounts in ("limits", "requests"):
                 yield from _parts(resources.get(amounts), f"{path}.{group}[{place}].resources.{amounts}")
     yield from _effects(spec.get("tolerations"), f"{path}.tolerations")
+    yield from placement_faults(spec, path)
 
 
 def _node_faults(node: Document) -> Iterator[str]:
@@ -64,8 +66,7 @@ def _effects(items: Any, path: str) -> Iterator[str]:  # Any: as found in the ob
     for place, item in enumerate(items or ()):
         effect = item.get("effect")
         if effect and effect not in EFFECTS:
-            known = ", ".join(f'"{name}"' for name in EFFECTS)
-            yield f'{path}[{place}].effect: Unsupported value: "{effect}": supported values: {known}'
+            yield f"{path}[{place}].effect: {unsupported(effect, EFFECTS)}"
 
 
 def _parts(amounts: Any, path: str) -> Iterator[str]:  # Any: as found in the object

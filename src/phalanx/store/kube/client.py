@@ -14,11 +14,13 @@ for the address and the authority (`again`), as kubeconfigs are written anew whe
 """
 
 import asyncio
+import os
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
+from ssl import SSLError
 from typing import Any, Self, TypeVar
 from urllib.parse import urlencode
 
@@ -440,7 +442,7 @@ class Client:
         """Return the error that says how nobody has answered."""
         if isinstance(problem, TimeoutError):
             return Unreachable(f"{self.server} does not answer; {self.patience}")
-        return Unreachable(f"no cluster at {self.server}: {str(problem) or type(problem).__name__}")
+        return Unreachable(f"no cluster at {self.server}: {_failure(problem)}")
 
     def _read(self, read: Callable[[], T]) -> T:
         try:
@@ -485,3 +487,10 @@ def _trial(is_trial: bool) -> dict[str, str]:
 def _leaving(grace: int | None, uid: str) -> dict[str, Any]:
     seconds = {} if grace is None else {"gracePeriodSeconds": grace}
     return {**seconds, **({"preconditions": {"uid": uid}} if uid else {})}
+
+
+def _failure(problem: Exception) -> str:
+    """Return why nobody could be reached, in the words of the operating system where it is that which says so."""
+    if isinstance(problem, OSError) and not isinstance(problem, SSLError) and problem.errno:
+        return os.strerror(problem.errno).lower() if problem.errno > 0 else str(problem.strerror).lower()
+    return str(problem) or type(problem).__name__

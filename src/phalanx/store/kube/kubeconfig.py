@@ -100,6 +100,8 @@ def choose(paths: Sequence[Path], context: str = "", *, may_miss: bool = False) 
     """Return what a context of some files says, or the current one; `may_miss` passes over files that are not there."""
     files = [_File(path, _read(path)) for path in paths if not may_miss or path.exists()]
     where = " and ".join(map(str, paths))
+    if not files:
+        raise ConfigError(f"{where}: no such file; name a kubeconfig with --kubeconfig or $KUBECONFIG")
     name = context or next((file.current for file in files if file.current), "")
     if not name:
         known = ", ".join(_names(files, "contexts")) or "none"
