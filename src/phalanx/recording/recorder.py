@@ -22,9 +22,9 @@ from phalanx.recording import entries
 from phalanx.recording.decision_record import DecisionRecords, Record, Sealed, plan_record, sealed
 from phalanx.recording.entries import AnyEntry, Config
 from phalanx.recording.extender_answers import Answered, HeardAnswers
-from phalanx.recording.log_writer import Item, LogWriter
-from phalanx.recording.object_changes import entry_of, landed_entry
-from phalanx.scheduling.cache import AssumedPod, SchedulerCache
+from phalanx.recording.log_writer import Item, LogWriter, together
+from phalanx.recording.object_changes import LandedEntries, entry_of
+from phalanx.scheduling.cache import AssumedPod, LandedPod, SchedulerCache
 from phalanx.scheduling.gates import GatePlanner, PlannedSession
 from phalanx.scheduling.loop import SessionLoop
 from phalanx.scheduling.sessions import HeldSession, Remembered, Scope
@@ -58,7 +58,7 @@ class Recorder:
         self._segment = 0
         self._remembered: Callable[[float], Remembered] = lambda now: Remembered()
         self._pace: dict[str, float] = {}
-        self._records, self._answers = DecisionRecords(), HeardAnswers()
+        self._records, self._answers, self._landed = DecisionRecords(), HeardAnswers(), LandedEntries()
         self._last = 0.0
         self._binds: Iterator[tuple[TaskKey, str]] = iter(())
         """Those of the last session that are still to be assumed."""
@@ -130,28 +130,32 @@ class Recorder:
     def _checkpoint(
         self, header: entries.Header, objects: list[Document], assumed: dict[TaskKey, AssumedPod], requests: list[Document],
         remembered: Remembered,
-    ) -> Iterator[AnyEntry]:  # fmt: skip
+    ) -> Iterator[list[AnyEntry]]:  # fmt: skip
         self._records.forget()
+        self._landed.forget()
         self._last = header.now
-        yield replace(header, segment=header.segment + self.writer.gaps)  # as now: what the thread has lost meanwhile counts too
-        yield entries.Checkpoint(header.now)
-        yield from map(entries.Put, recorded_all(objects))
-        yield from (entries.RequestAssumed(dict(item)) for item in requests)
-        yield from (_assumed(key, pod) for key, pod in assumed.items())
-        yield entries.Carried(
-            remembered.resting, remembered.pod_counts, remembered.is_guarded, remembered.reserved, remembered.short_since
-        )
+        header = replace(header, segment=header.segment + self.writer.gaps)  # as now: what the thread has lost meanwhile counts too
+        yield [header, entries.Checkpoint(header.now)]
+        for some in recorded_all(objects):
+            yield [*map(entries.Put, some)]
+        yield from together(entries.RequestAssumed(dict(item)) for item in requests)
+        yield from together(_assumed(key, pod) for key, pod in assumed.items())
+        yield [
+            entries.Carried(
+                remembered.resting, remembered.pod_counts, remembered.is_guarded, remembered.reserved, remembered.short_since
+            )
+        ]
 
     # --- what the cache hears ----------------------------------------------------------------------------------------
 
-    def noticed(self, event: WatchEvent, *, has_landed: bool = False) -> None:
+    def noticed(self, event: WatchEvent, landed: LandedPod | None = None) -> None:
         """A change was reported; what the cache knows of it need not be found out again."""
         if is_recorded(event.kind.group, event.kind.kind):
             now = self._what.now()
-            self._add(lambda: self._change(now, event, has_landed))
+            self._add(lambda: self._change(now, event, landed))
 
-    def _change(self, now: float, event: WatchEvent, has_landed: bool) -> list[AnyEntry]:
-        entry = landed_entry(event.object) if has_landed else _entry(event)
+    def _change(self, now: float, event: WatchEvent, landed: LandedPod | None) -> list[AnyEntry]:
+        entry = _entry(event) if landed is None else self._landed.entry(event.object, has_same_labels=landed.has_same_labels)
         if entry is None:
             return []
         if abs(now - self._last) < TIME_STEP_SECONDS:
