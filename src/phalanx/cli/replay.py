@@ -67,8 +67,8 @@ class ReplayOptions:
             )
         if self.to and self.form != "table":
             raise click.UsageError("--to writes a file for 'simulate'; leave out -o")
-        if self.verbosity and (self.to or self.compares):
-            raise click.UsageError("-v traces a session that differs from the recorded one; leave out --to, --config and --profile")
+        if self.verbosity and self.to:
+            raise click.UsageError("-v traces a session that differs from the recorded one; leave out --to")
         if self.snapshot and (self.step or self.to or self.compares):
             raise click.UsageError(
                 "--snapshot writes the cluster of a session that differs; leave out --step, --to, --config and --profile"
@@ -96,7 +96,7 @@ class ReplayOptions:
     "-v",
     "verbosity",
     type=click.Choice(LEVELS),
-    help="Trace the first session that differs, or step at this level: 3 what happened, 5 everything.",
+    help="Trace both sides of the first session that differs, or step at this level: 3 what happened, 5 everything.",
 )
 @click.option(
     "--snapshot", type=click.Path(dir_okay=False), metavar="FILE",
@@ -119,7 +119,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click rea
     With --step, step through the sessions instead; 'help' lists the commands.
 
     With --config or --profile the recorded work is simulated twice, under the recorded configuration and under the other one, and
-    waits and evictions are shown side by side with what was recorded. With --to it becomes a load for 'phalanx simulate'.
+    waits and evictions are shown side by side with what was recorded; with -v also the first recorded session that the other one
+    decides otherwise, with the traces of both. With --to it becomes a load for 'phalanx simulate'.
 
     To ask about a moment of a recording, use 'phalanx explain', 'schedule', 'try' or 'eta' with --log and --at.
     """

@@ -13,10 +13,11 @@ from phalanx.cli import output
 from phalanx.cli.progress import clear_progress, show_progress
 from phalanx.cli.replay import ReplayOptions
 from phalanx.cli.replay_difference import refuse_snapshot, sides, write_difference, write_snapshot
+from phalanx.cli.replay_traces import parting_document, recorded_trace, traces_document, write_traces
 from phalanx.errors import RecordingError
 from phalanx.explain.answer import trace
 from phalanx.explain.reason_text import counted
-from phalanx.recording.entries import CarriedOut, Dropped, Header
+from phalanx.recording.entries import AnyEntry, CarriedOut, Decided, Dropped, Header, Planned
 from phalanx.recording.moment import Span, time_text
 from phalanx.recording.reading import Recording
 from phalanx.recording.replay import Replay, ReplayedSession
@@ -42,6 +43,8 @@ class ReplayOutcome:
     carried_out: dict[str, int] = field(default_factory=dict)
     first: ReplayedSession | None = None
     """The first session that differs."""
+    became: list[CarriedOut] = field(default_factory=list)
+    """What became of its decisions before the next session."""
     problems: list[str] = field(default_factory=list)
 
     def traced(self, level: int) -> Decisions | None:
@@ -49,6 +52,12 @@ class ReplayOutcome:
         if self.first is None:
             return None
         return together(decide(self.first.session.snapshot, self.first.profile, trace_level=level))
+
+    def traces(self, traced: Decisions | None) -> dict[str, Any]:  # Any: as JSON has it
+        """Return the traces of both sides as plain data, if they were asked for."""
+        if self.first is None or traced is None:
+            return {}
+        return {"trace": trace(traced), "traces": traces_document(recorded_trace(self.first, self.became), traced.trace)}
 
     def document(self) -> dict[str, Any]:  # Any: as JSON has it
         """Return the outcome as plain data."""
@@ -59,6 +68,7 @@ class ReplayOutcome:
             "carriedOut": self.carried_out, "problems": self.problems,
             "firstDifference": None if first is None else {
                 "session": first.number, "time": time_text(first.now), "differences": list(first.differences()), **sides(first),
+                "parting": parting_document(first),
             },
         }  # fmt: skip
 
@@ -83,7 +93,7 @@ def replay(asked: ReplayOptions) -> bool:
     if asked.form == "table":
         _write(outcome, traced)
     else:
-        output.write_data(outcome.document() | ({"trace": trace(traced)} if traced is not None else {}), asked.form)
+        output.write_data(outcome.document() | outcome.traces(traced), asked.form)
     if asked.snapshot and outcome.first is not None:
         write_snapshot(asked.snapshot, outcome.first, player.cluster)
     elif asked.snapshot:
@@ -92,8 +102,8 @@ def replay(asked: ReplayOptions) -> bool:
 
 
 def _play(recording: Recording, outcome: ReplayOutcome) -> Replay:
-    player, begun, last = Replay(), None, 0.0
-    for _, entry in recording.entries():
+    player, begun, last, read = Replay(), None, 0.0, recording.entries()
+    for _, entry in read:
         outcome.entries += 1
         if isinstance(entry, Header):
             begun = entry.now if begun is None else begun
@@ -106,9 +116,18 @@ def _play(recording: Recording, outcome: ReplayOutcome) -> Replay:
         last = max(last, player.cluster.now)
         outcome.sessions, outcome.span = player.count, Span(begun or 0.0, last)
         if session is not None and not session.is_same:
-            outcome.first = session
+            outcome.first, outcome.became = session, [*_became(read)]
             break
     return player
+
+
+def _became(rest: Iterator[tuple[Path, AnyEntry]]) -> Iterator[CarriedOut]:
+    """Yield what became of decisions until the next session."""
+    for _, entry in rest:
+        if isinstance(entry, Decided | Planned | Header):
+            return
+        if isinstance(entry, CarriedOut):
+            yield entry
 
 
 @contextmanager
@@ -150,7 +169,7 @@ def _write(outcome: ReplayOutcome, traced: Decisions | None) -> None:
         return
     write_difference(outcome.first, outcome.version)
     if traced is not None:
-        output.write_trace(traced)
+        write_traces(recorded_trace(outcome.first, outcome.became), traced.trace)
 
 
 def _good_news(outcome: ReplayOutcome) -> str:
