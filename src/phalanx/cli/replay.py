@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from phalanx.cli import policy_options
+from phalanx.cli.parallel_options import usable_processors
 from phalanx.cli.step_options import Dialogue, refuse_script_without_step, step_options
 from phalanx.cli.trace_options import LEVELS
 
@@ -42,6 +43,7 @@ class ReplayOptions:
     step: bool
     script: str | None
     at: str | None
+    processes: int
 
     @property
     def dialogue(self) -> Dialogue:
@@ -108,6 +110,10 @@ class ReplayOptions:
     metavar="TIME",
     help="With --step, begin with the first session from this time on, such as 03:12; the first one by default.",
 )
+@click.option(
+    "--processes", type=click.IntRange(1, 256), default=usable_processors, show_default="all processors", metavar="N",
+    help="Files of the recording that are replayed at a time.",
+)  # fmt: skip
 @policy_options.form
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click read them
