@@ -1,7 +1,8 @@
 """Listens to a scheduler, and lets everything be written down that its decisions depend on, and what they were.
 
 On the side of the scheduler this costs one append per change: what is kept of an object, and how it is encoded, is found out in the
-thread of the writer. Objects are never changed once the scheduler has heard of them, so they may be looked at later.
+thread of the writer. Objects are never changed once the scheduler has heard of them, so they may be looked at later. Only pods that
+have landed are looked at on the way, since little is kept of them, and the scheduler has it at hand.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -19,9 +20,9 @@ from phalanx.model.task import Task, TaskKey
 from phalanx.model.task_status import Status
 from phalanx.model.watch_event import DELETED, WatchEvent
 from phalanx.recording import entries
-from phalanx.recording.decision_record import DecisionRecords, Record, Sealed, plan_record, sealed
+from phalanx.recording.decision_record import DecisionRecords, plan_record, sealed
 from phalanx.recording.entries import AnyEntry, Config
-from phalanx.recording.extender_answers import Answered, HeardAnswers
+from phalanx.recording.extender_answers import HeardAnswers
 from phalanx.recording.log_writer import Item, LogWriter, together
 from phalanx.recording.object_changes import LandedEntries, entry_of
 from phalanx.scheduling.cache import AssumedPod, LandedPod, SchedulerCache
@@ -112,7 +113,9 @@ class Recorder:
     # --- checkpoints -------------------------------------------------------------------------------------------------
 
     def _check(self) -> None:
-        now, objects = self._what.now(), list(map(self._what.cache.as_noted, self._what.objects()))
+        self._last = now = self._what.now()
+        self._landed.forget()
+        objects = list(map(self._what.cache.as_noted, self._what.objects()))
         assumed, requests = self._what.cache.assumptions
         remembered = self._remembered(now)
         self._segment += 1
@@ -132,8 +135,6 @@ class Recorder:
         remembered: Remembered,
     ) -> Iterator[list[AnyEntry]]:  # fmt: skip
         self._records.forget()
-        self._landed.forget()
-        self._last = header.now
         header = replace(header, segment=header.segment + self.writer.gaps)  # as now: what the thread has lost meanwhile counts too
         yield [header, entries.Checkpoint(header.now)]
         for some in recorded_all(objects):
@@ -150,18 +151,16 @@ class Recorder:
 
     def noticed(self, event: WatchEvent, landed: LandedPod | None = None) -> None:
         """A change was reported; what the cache knows of it need not be found out again."""
-        if is_recorded(event.kind.group, event.kind.kind):
-            now = self._what.now()
-            self._add(lambda: self._change(now, event, landed))
-
-    def _change(self, now: float, event: WatchEvent, landed: LandedPod | None) -> list[AnyEntry]:
-        entry = _entry(event) if landed is None else self._landed.entry(event.object, has_same_labels=landed.has_same_labels)
-        if entry is None:
-            return []
-        if abs(now - self._last) < TIME_STEP_SECONDS:
-            return [entry]
-        self._last = now
-        return [entries.Moment(now), entry]
+        if not is_recorded(event.kind.group, event.kind.kind):
+            return
+        now = self._what.now()
+        if abs(now - self._last) >= TIME_STEP_SECONDS:
+            self._last = now
+            self._add(entries.Moment(now))
+        if landed is None:
+            self._add(lambda: _change(event))
+        else:  # the cache has just looked at it: a microsecond now, or seven when the thread comes to it
+            self._add(self._landed.entry(event.object, has_same_labels=landed.has_same_labels))
 
     def assumed(self, key: TaskKey, pod: AssumedPod) -> None:
         """A pod is taken for what it will be."""
@@ -188,22 +187,14 @@ class Recorder:
     def held(self, session: HeldSession) -> None:
         """Record a session, before anything of it is carried out."""
         parts, now, asks_all = sealed(session.parts), session.whole.now, session.asks_all
-        answers = self._answers.taken(now)
-        self._add(lambda: self._session(now, asks_all, parts, answers))
+        answers, self._last = self._answers.taken(now), now
+        self._add(lambda: [entries.Decided(now, asks_all, self._records.record(parts), answers)])
         self._binds = chain.from_iterable(part.decisions.binds.items() for part in parts)
         self.turn()
 
-    def _session(self, now: float, asks_all: bool, parts: list[Sealed], answers: list[list[Answered]]) -> list[AnyEntry]:
-        self._last = now
-        return [entries.Decided(now, asks_all, self._records.record(parts), answers)]
-
     def _planned(self, session: PlannedSession) -> None:
-        record, now = plan_record(session), session.snapshot.now
-        self._add(lambda: self._plans(now, record))
-
-    def _plans(self, now: float, record: Record) -> list[AnyEntry]:
-        self._last = now
-        return [entries.Planned(now, record)]
+        self._last = session.snapshot.now
+        self._add(entries.Planned(self._last, plan_record(session)))
 
     def bound(self, task: Task, node: str, seconds: float) -> None:
         """Record that a pod was bound."""
@@ -222,11 +213,12 @@ class Recorder:
         self._add(entries.CarriedOut(what, task.key, detail))
 
 
-def _entry(event: WatchEvent) -> AnyEntry | None:
+def _change(event: WatchEvent) -> list[AnyEntry]:
     if event.type == DELETED:
         kind, meta = event.kind, event.object["metadata"]
-        return entries.Gone(kind.api_version, kind.kind, meta.get("namespace", ""), meta["name"])
-    return entry_of(event.before, event.object)
+        return [entries.Gone(kind.api_version, kind.kind, meta.get("namespace", ""), meta["name"])]
+    entry = entry_of(event.before, event.object)
+    return [] if entry is None else [entry]
 
 
 def _assumed(key: TaskKey, pod: AssumedPod) -> AnyEntry:
