@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 from phalanx.cli import main, parallel_segments
 from phalanx.config.policies import policy_of_profile
 from phalanx.recording import log_writer
-from phalanx.recording.entries import Decided
+from phalanx.recording.entries import Decided, Ended
 from phalanx.recording.reading import Recording
 from phalanx.recording.replay import Replay
 from phalanx.recording.replayed_segment import ReplayTally, all_together, replayed_segment
@@ -103,6 +103,12 @@ def test_segments_count_together_as_in_a_row(log: Path, tmp_path: Path) -> None:
     path = segment_paths(torn)[1]
     path.write_bytes(path.read_bytes()[:-20])
     assert apart(torn) == in_a_row(torn), "what follows a torn segment begins anew"
+
+
+def test_a_replay_lasts_until_the_process_ended(log: Path) -> None:
+    *_, last = SegmentReader(segment_paths(log)[-1]).entries()
+    assert isinstance(last, Ended)
+    assert in_a_row(log).ended == apart(log).ended == last.now
 
 
 def test_a_segment_ends_when_nobody_waits_for_it_any_more(log: Path) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from phalanx.recording.entries import AnyEntry, Carried, CarriedOut, Checkpoint, Dropped, Header
+from phalanx.recording.entries import AnyEntry, Carried, CarriedOut, Checkpoint, Dropped, Ended, Header
 from phalanx.recording.reading import Recording
 from phalanx.recording.replay import Replay, ReplayedSession
 
@@ -39,7 +39,7 @@ class ReplayTally:
         if isinstance(entry, CarriedOut):
             self.carried_out[entry.what] += 1
         session = player.enter(entry)
-        self.ended = max(self.ended, player.cluster.now)
+        self.ended = max(self.ended, entry.now if isinstance(entry, Ended) else player.cluster.now)
         self.sessions += session is not None
         return session
 
