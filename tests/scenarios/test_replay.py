@@ -126,6 +126,60 @@ def test_the_first_difference_is_shown_and_the_exit_status_says_so(log: Path, tm
     assert any(step["event"] == "placed" or "node" in step for step in answer["trace"])
 
 
+def _with_a_worse_node(entry: Any) -> Any:  # Any: an entry
+    """Let the pods that were bound first have gone to a node that is there, and that others are better than."""
+    if not isinstance(entry, Decided) or not entry.decisions.get("", {}).get("binds"):
+        return entry
+    binds = dict.fromkeys(entry.decisions[""]["binds"], "node-00003")
+    return Decided(entry.now, entry.asks_all, {"": {**entry.decisions[""], "binds": binds}})
+
+
+def test_a_difference_is_shown_with_the_traces_of_both_sides(log: Path, tmp_path: Path) -> None:
+    changed = _copied(log, tmp_path, _with_a_worse_node)
+    result = run("replay", str(changed), "-v", "3")
+    assert "they part at step 1, after 0 steps that both have:" in result.stdout
+    assert re.search(r"\n +bind (default/\S+) to node-00003 +bind \1 to node-00000\n", result.stdout)
+    assert re.search(r"node node-00003, where default/\S+ went then, looked at now: it fits; best scores for ", result.stdout)
+    then, now = result.stderr.split("--- decided now: ")
+    assert "--- recorded: from the log" in then
+    assert re.search(r"\[log\] bind default/\S+ to node-00003\n", then)
+    assert re.search(r"\[log\] gang default/\S+ stands at Inqueue: \d+ BINDING\n", then)
+    assert re.search(r"\[log\] carried out: bound default/\S+: node-00000\n", then)
+    assert re.search(r"\[3\] allocated task default/\S+ on node node-00000\n", now)
+
+
+def test_programs_get_the_traces_of_both_sides_and_where_they_part(log: Path, tmp_path: Path) -> None:
+    changed = _copied(log, tmp_path, _with_another_node)
+    answer = json.loads(run("replay", str(changed), "-o", "json", "-v", "3").stdout)
+    parting = answer["firstDifference"]["parting"]
+    (first, *_) = parting["differing"]
+    assert (parting["step"], first["recorded"]["node"], first["decided"]["node"]) == (1, "elsewhere", "node-00000")
+    assert "it is not in the cluster of this session" in parting["recordedNodeNow"][0]
+    then, now = answer["traces"]["recorded"], answer["traces"]["decided"]
+    assert "how they came about is not in it" in then["source"]
+    assert [step["node"] for step in then["steps"] if step["event"] == "bind"] == ["elsewhere"]
+    assert now["steps"] == answer["trace"]
+    assert "traces" not in json.loads(run("replay", str(changed), "-o", "json").stdout)
+
+
+def test_another_profile_is_compared_with_the_traces_of_both(log: Path) -> None:
+    result = run("replay", str(log), "--profile", "kai", "-v", "3")
+    assert result.exit_code == 0, result.output
+    assert re.search(r"session \d+ at \S+ is the first that kai decides otherwise, on the same cluster:", result.stdout)
+    ours, kai = result.stderr.split("--- kai: traced")
+    assert "--- phalanx: traced" in ours
+    assert "try gang default/" in ours
+    assert "try job default/" in kai, "KAI's profile has words of its own"
+    answer = json.loads(run("replay", str(log), "--profile", "kai", "-v", "3", "-o", "json").stdout)["firstDifference"]
+    assert all(answer["traces"][side] for side in ("simulated", "other"))
+    assert any(pair["other"] is not None for pair in answer["parting"]["differing"])
+
+
+def test_a_profile_that_decides_the_same_has_no_first_difference(log: Path) -> None:
+    result = run("replay", str(log), "--profile", "phalanx", "-v", "3")
+    assert "phalanx decides every recorded session as phalanx does" in result.stdout
+
+
 def test_the_cluster_of_a_session_that_differs_can_be_scheduled_again(log: Path, tmp_path: Path) -> None:
     file = tmp_path / "cluster.yaml"
     changed = _copied(log, tmp_path, _with_another_node)

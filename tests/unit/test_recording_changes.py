@@ -15,7 +15,7 @@ from phalanx.model.task import TaskKey
 from phalanx.model.task_status import Status
 from phalanx.recording.entries import AnyEntry, AsDecided, Assumed, Carried, Changed, Config, Landed, Put
 from phalanx.recording.log_writer import Bounds, LogWriter
-from phalanx.recording.object_changes import KnownObjects, entry_of, landed_entry
+from phalanx.recording.object_changes import KnownObjects, LandedEntries, entry_of
 from phalanx.recording.reading import Recording
 from phalanx.recording.recorder import Recorded, Recorder
 from phalanx.recording.replay import Replay
@@ -31,6 +31,7 @@ NOW = 1_000.0
 ZONE, OTHER_ZONE = {"topology.kubernetes.io/zone": "a"}, {"topology.kubernetes.io/zone": "b"}
 MINIMA = {"phalanx.dev/minima": '{"gang":2}'}
 SCHEDULED = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+BOUND: Json = {"phase": "Pending", "conditions": [SCHEDULED]}
 OWNER = {"kind": "Job", "name": "train", "uid": "j", "controller": True}
 MARKS: tuple[Mapping[str, str] | None, ...] = (None, {}, {"app": "train"})
 
@@ -39,6 +40,11 @@ def pod(labels: Mapping[str, str] | None, annotations: Mapping[str, str] | None)
     found: Json = {**build.pod("train-0", cpu=1), "apiVersion": "v1", "status": {"phase": "Pending"}}
     meta = {"name": "train-0", "namespace": "default", "uid": "u", "labels": labels, "annotations": annotations}
     return {**found, "metadata": {key: value for key, value in meta.items() if value is not None}}
+
+
+def on_node(name: str, status: Json) -> Json:
+    found = pod(None, None)
+    return {**found, "metadata": {**found["metadata"], "name": name}, "spec": {"nodeName": "node-1"}, "status": status}
 
 
 def whole(*entries: AnyEntry | None) -> Json:
@@ -58,17 +64,33 @@ def test_a_pod_that_has_landed_is_read_as_it_is(
     before = pod(labels, annotations)
     after = pod({**(labels or {}), **written[0]} or labels, {**(annotations or {}), **written[1]} or annotations)
     after = {**after, "spec": {**after["spec"], "nodeName": "node-1"}, "status": {"phase": "Pending", "conditions": [SCHEDULED]}}
-    entry = landed_entry(after)
-    assert isinstance(entry, Landed)
+    entry = LandedEntries().entry(after, has_same_labels=not written[0])
     assert whole(entry_of(None, before), entry) == kept(after)
 
 
 def test_what_binding_wrote_before_is_written_over() -> None:
     before, after = pod({**ZONE, "app": "train"}, MINIMA), pod({"app": "train", **OTHER_ZONE}, {})
     after["spec"]["nodeName"] = "node-1"
-    found = whole(entry_of(None, before), landed_entry(after))
+    found = whole(entry_of(None, before), LandedEntries().entry(after, has_same_labels=False))
     assert found["metadata"]["labels"] == {"app": "train", **OTHER_ZONE}
     assert not found["metadata"].get("annotations")
+
+
+def test_pods_that_land_together_share_a_status_that_is_written_once() -> None:
+    pods = [on_node(f"train-{number}", status) for number, status in enumerate((BOUND, {**BOUND}, {"phase": "Pending"}, BOUND))]
+    made, known = LandedEntries(), KnownObjects()
+    entries = [made.entry(each, has_same_labels=True) for each in pods]
+    assert [entry.has_last_status for entry in entries] == [False, True, False, False]
+    for entry, each in zip(entries, pods, strict=True):
+        known.whole(as_read(entry_of(None, {**each, "spec": {}, "status": {}})))
+        assert known.whole(as_read(entry)) == Put(kept(each))
+
+
+def test_nothing_is_shared_over_a_checkpoint() -> None:
+    made = LandedEntries()
+    made.entry(on_node("train-0", BOUND), has_same_labels=True)
+    made.forget()
+    assert not made.entry(on_node("train-1", BOUND), has_same_labels=True).has_last_status
 
 
 def test_another_object_of_the_same_name_is_written_whole() -> None:

@@ -8,7 +8,7 @@ import pytest
 from phalanx.live.metrics import Metrics
 from phalanx.recording import log_writer
 from phalanx.recording.entries import Carried, Checkpoint, Config, Header, Moment
-from phalanx.recording.log_writer import Bounds, LogWriter, Making
+from phalanx.recording.log_writer import Bounds, LogWriter, MakingMany
 from phalanx.recording.segments import segment_paths
 from tests.unit.test_recording_writer import eventually
 
@@ -20,9 +20,9 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_writer, "BETWEEN_BLOCKS_SECONDS", 0.01)
 
 
-def checkpoint(number: int) -> Making:
+def checkpoint(number: int) -> MakingMany:
     header = Header(1, "1.0", "p", "test", number, float(number), [], {}, Config("phalanx", ""))
-    return lambda: [header, Checkpoint(float(number)), Carried([], [], None)]
+    return lambda: [[header, Checkpoint(float(number)), Carried([], [], None)]]
 
 
 def shown(metrics: Metrics) -> Iterator[float | None]:

@@ -14,7 +14,7 @@ from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import RecordingError
 from phalanx.recording import log_writer
 from phalanx.recording.entries import Carried, Checkpoint, Config, Dropped, Header, Moment, Put
-from phalanx.recording.log_writer import Bounds, Item, LogWriter, Making
+from phalanx.recording.log_writer import Bounds, Item, LogWriter, MakingMany
 from phalanx.recording.reading import Recording
 from phalanx.recording.recorder import Recorded, Recorder
 from phalanx.recording.segments import SegmentWriter, segment_paths
@@ -30,9 +30,9 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_writer, "AFTER_ERROR_SECONDS", 0.02)
 
 
-def checkpoint(number: int) -> Making:
+def checkpoint(number: int) -> MakingMany:
     header = Header(1, "1.0", "p", "test", number, float(number), [], {}, Config("phalanx", ""))
-    return lambda: [header, Checkpoint(float(number)), Carried([], [], None)]
+    return lambda: [[header, Checkpoint(float(number)), Carried([], [], None)]]
 
 
 def heard(number: int, size: int = 0) -> Item:

@@ -5,7 +5,8 @@ import os
 import click
 
 
-def _usable_processors() -> int:
+def usable_processors() -> int:
+    """Return how many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -19,7 +20,7 @@ class Part(click.FloatRange):
 
 
 processes = click.option(
-    "--processes", type=click.IntRange(1, 256), default=_usable_processors, show_default="all processors", metavar="N",
+    "--processes", type=click.IntRange(1, 256), default=usable_processors, show_default="all processors", metavar="N",
     help="Simulations at a time on this machine.",
 )  # fmt: skip
 on = click.option(

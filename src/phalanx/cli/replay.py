@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from phalanx.cli import policy_options
+from phalanx.cli.parallel_options import usable_processors
 from phalanx.cli.step_options import Dialogue, refuse_script_without_step, step_options
 from phalanx.cli.trace_options import LEVELS
 
@@ -42,6 +43,7 @@ class ReplayOptions:
     step: bool
     script: str | None
     at: str | None
+    processes: int
 
     @property
     def dialogue(self) -> Dialogue:
@@ -67,8 +69,8 @@ class ReplayOptions:
             )
         if self.to and self.form != "table":
             raise click.UsageError("--to writes a file for 'simulate'; leave out -o")
-        if self.verbosity and (self.to or self.compares):
-            raise click.UsageError("-v traces a session that differs from the recorded one; leave out --to, --config and --profile")
+        if self.verbosity and self.to:
+            raise click.UsageError("-v traces a session that differs from the recorded one; leave out --to")
         if self.snapshot and (self.step or self.to or self.compares):
             raise click.UsageError(
                 "--snapshot writes the cluster of a session that differs; leave out --step, --to, --config and --profile"
@@ -96,7 +98,7 @@ class ReplayOptions:
     "-v",
     "verbosity",
     type=click.Choice(LEVELS),
-    help="Trace the first session that differs, or step at this level: 3 what happened, 5 everything.",
+    help="Trace both sides of the first session that differs, or step at this level: 3 what happened, 5 everything.",
 )
 @click.option(
     "--snapshot", type=click.Path(dir_okay=False), metavar="FILE",
@@ -108,6 +110,10 @@ class ReplayOptions:
     metavar="TIME",
     help="With --step, begin with the first session from this time on, such as 03:12; the first one by default.",
 )
+@click.option(
+    "--processes", type=click.IntRange(1, 256), default=usable_processors, show_default="all processors", metavar="N",
+    help="Files of the recording that are replayed at a time.",
+)  # fmt: skip
 @policy_options.form
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click read them
@@ -119,7 +125,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click rea
     With --step, step through the sessions instead; 'help' lists the commands.
 
     With --config or --profile the recorded work is simulated twice, under the recorded configuration and under the other one, and
-    waits and evictions are shown side by side with what was recorded. With --to it becomes a load for 'phalanx simulate'.
+    waits and evictions are shown side by side with what was recorded; with -v also the first recorded session that the other one
+    decides otherwise, with the traces of both. With --to it becomes a load for 'phalanx simulate'.
 
     To ask about a moment of a recording, use 'phalanx explain', 'schedule', 'try' or 'eta' with --log and --at.
     """

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
+
 from phalanx.cli import output
 from phalanx.cli.policy_options import asked_policy
 from phalanx.cli.recorded_simulations import RecordedLoad, outcomes, simulations
 from phalanx.cli.replay import ReplayOptions
 from phalanx.cli.replay_load import read_load
+from phalanx.cli.replay_other import DecidedOtherwise, first_otherwise, otherwise_document, write_otherwise
 from phalanx.cli.simulate_output import aligned
 from phalanx.cli.simulate_run import GARBAGE
 from phalanx.config.policies import with_gates
@@ -43,6 +46,8 @@ class Comparison:
     rows: list[ComparedGang]
     beside: int
     """Gangs of a simulation that are none of the recording."""
+    otherwise: DecidedOtherwise | None = None
+    """The first recorded session that the other configuration decides otherwise, if somebody asked for traces."""
 
     @property
     def totals(self) -> tuple[Totals, Totals, Totals]:
@@ -73,7 +78,8 @@ def compare(asked: ReplayOptions) -> bool:
         return False
     same, others = map(outcomes, results)
     rows = compared(found.load.names, found.work.ended, same, others)
-    _write(asked, Comparison(found, names, rows, len(others.keys() - found.load.names.keys())))
+    otherwise = first_otherwise(asked.folder, other, config.gates) if asked.verbosity else None
+    _write(asked, Comparison(found, names, rows, len(others.keys() - found.load.names.keys()), otherwise))
     return True
 
 
@@ -83,8 +89,14 @@ def compare(asked: ReplayOptions) -> bool:
 def _write(asked: ReplayOptions, found: Comparison) -> None:
     if asked.form == "table":
         output.write_lines(_lines(found))
-    else:
-        output.write_data(_document(found), asked.form)
+        if asked.verbosity:
+            click.echo()
+            write_otherwise(found.otherwise, found.names, int(asked.verbosity))
+        return
+    more = {}
+    if asked.verbosity:
+        more["firstDifference"] = otherwise_document(found.otherwise, found.names, int(asked.verbosity))
+    output.write_data(_document(found) | more, asked.form)
 
 
 def _document(found: Comparison) -> dict[str, Any]:  # Any: as JSON has it

@@ -8,6 +8,7 @@ import click
 
 from phalanx.cli import output
 from phalanx.cli.output import columns
+from phalanx.cli.replay_traces import write_parting
 from phalanx.cli.streams import escaped
 from phalanx.cli.written_file import WrittenFile, first_line
 from phalanx.cli.yaml_text import yaml_text
@@ -36,7 +37,10 @@ def write_difference(first: ReplayedSession, version: str) -> None:
     whole = first.session.whole
     gangs = f"{counted(len(whole.gangs), 'gang')}, {len(whole.active)} of them active"
     click.echo(f"on {counted(len(whole.nodes.nodes), 'node')} with {gangs}")
-    click.echo(f"'-v 3' traces how it is decided now; phalanx {version} traces how it was decided then")
+    write_parting(first)
+    click.echo(
+        f"'-v 3' shows the traces of both: what the log has of then, and how it is decided now; phalanx {version} traces how it was"
+    )
     click.echo(f"'{OPTION} FILE' writes the objects of this session, for 'phalanx schedule -f FILE --step'")
 
 

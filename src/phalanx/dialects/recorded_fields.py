@@ -8,6 +8,7 @@ dialect or plugin may read, by their domains; labels are kept, since selectors m
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from itertools import groupby, islice
+from operator import itemgetter
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -35,7 +36,10 @@ MOST_BY_HAND = 16
 """So many objects of a kind are gone through in Python: a type takes longer to make than it saves on these, and most have few."""
 TOGETHER = 50
 """So many objects of a kind are gone through at once."""
+VERSION_AND_KIND = itemgetter("apiVersion", "kind")
 _KINDS = places_read()
+_known: set[str] = set()
+"""Annotations that were found to be kept: most objects have no others, and a look at all at once takes a third of the time."""
 _TYPES: dict[int, tuple["Fields", Any]] = {}  # Any: as made below
 """The types of fields, by which object that is; whatever has the same fields shares them."""
 
@@ -50,20 +54,19 @@ Part = Fields | list[Any] | Callable[[Any], Any] | None  # Any: as above, one le
 
 def recorded(document: Document) -> Any:  # Any: something to be encoded
     """Return what is kept of an object, to be encoded; None for a kind that sessions do not read."""
-    keeper = _keeper(*_version_and_kind(document))
+    keeper = _keeper(str(document.get("apiVersion", "")), str(document.get("kind", "")))
     return None if keeper is None else keeper.kept([document])[0]
 
 
-def recorded_all(documents: Iterable[Document]) -> Iterator[Any]:  # Any: as above
-    """Yield what is kept of many objects, as far as sessions read their kinds; those of one kind best follow each other."""
-    for names, alike in groupby(documents, _version_and_kind):
+def recorded_all(documents: Iterable[Document]) -> Iterator[list[Any]]:  # Any: as above
+    """Yield what is kept of many objects, some at once, as far as sessions read their kinds.
+
+    Each object has a version and a kind; those of one kind best follow each other.
+    """
+    for names, alike in groupby(documents, VERSION_AND_KIND):
         keeper = _keeper(*names)
         while keeper is not None and (some := [*islice(alike, TOGETHER)]):
-            yield from keeper.kept(some)
-
-
-def _version_and_kind(document: Document) -> tuple[str, str]:
-    return str(document.get("apiVersion", "")), str(document.get("kind", ""))
+            yield keeper.kept(some)
 
 
 def is_recorded(group: str, kind: str) -> bool:
@@ -154,11 +157,13 @@ def _struct(fields: Fields) -> Any:  # Any: as above
 class _Annotations(dict[str, Any]):  # Any: what JSON has
     """Annotations of which only known ones are kept."""
 
+    __slots__ = ()
+
 
 def _of_annotations(kind: type, value: Any) -> Any:  # Any: as above
     if type(value) is not dict:
         raise TypeError  # as msgspec does for other types
-    return kind({key: text for key, text in value.items() if _is_known(key)})
+    return kind(value if _known.issuperset(value) else {key: text for key, text in value.items() if _is_known(key)})
 
 
 def _kept(value: Any, fields: Part) -> Any:  # Any: as JSON has it
@@ -185,9 +190,10 @@ def _known_annotations(value: Any) -> Any:  # Any: as JSON has it
 @cache
 def _is_known(annotation: str) -> bool:
     domain, slash, _ = annotation.partition("/")
-    if not slash:
-        return annotation in NAMES
-    return any(domain == known or domain.endswith(f".{known}") for known in DOMAINS)
+    is_known = any(domain == known or domain.endswith(f".{known}") for known in DOMAINS) if slash else annotation in NAMES
+    if is_known:
+        _known.add(annotation)
+    return is_known
 
 
 @cache

@@ -10,6 +10,8 @@ to the same code gets the same decisions, and can stop, ask and try something el
     extender_answers.py what other processes answered, and
     segments.py         how: segments of checksummed, compressed blocks
     replay.py           feeds a recording to sessions again and compares what they decide
+    replayed_segment.py does that with one segment, so that several can be replayed at the same time, and
+    decision_steps.py   says where two sessions part
     observed_work.py    follows the gangs, pods and nodes of a recording, with gang_lives.py, node_history.py and use_over_time.py
     load.py             makes a load for simulations of them
     other_outcome.py    sets what was recorded beside two simulations of that load

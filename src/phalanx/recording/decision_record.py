@@ -79,20 +79,37 @@ class DecisionRecords:
         return {name: value for name, value in record.items() if value or value == 0.0}
 
     def _changed(self, shard: str, outcomes: Sequence[Outcome]) -> Record:
-        changed: Record = {}
+        found = _stands(outcomes)
         stands = self._stands.setdefault(shard, {})
-        for outcome in outcomes:
-            state = outcome.state
-            key, stand = state.key, _stand(state)
-            if stands.get(key) != stand:
-                stands[key] = changed[key] = stand
+        changed = {key: stand for key, stand in found.items() if _is_other(stands.get(key), stand)} if stands else found
+        stands.update(changed)
         return changed
+
+
+def _is_other(before: Stand | None, stand: Stand) -> bool:
+    """Tell whether a gang stands elsewhere than before; mostly both are the same object."""
+    return before is not stand and before != stand
+
+
+def _stands(outcomes: Sequence[Outcome]) -> Record:
+    """Return where all gangs stand; one that waits for nothing mostly stands as the one before it, which is soon seen."""
+    found: Record = {}
+    phase, counts, stand = None, None, Stand()
+    for outcome in outcomes:
+        state = outcome.state
+        now = state.tally.counts
+        if state.verdicts or state.phase != phase or now != counts:
+            stand = _stand(state)
+            phase, counts = (None, None) if state.verdicts else (state.phase, now)
+        found[state.gang.key] = stand
+    return found
 
 
 def _stand(state: GangState) -> Stand:
     """Return where a gang stands: its phase, its members by status, and who refused it why."""
-    verdicts, counts = state.verdicts, tuple(state.tally.counts)
-    return _stand_of(state.phase, counts, tuple(f"{verdict.plugin}/{verdict.reason}" for verdict in verdicts) if verdicts else ())
+    verdicts = state.verdicts
+    refusals = tuple(f"{verdict.plugin}/{verdict.reason}" for verdict in verdicts) if verdicts else ()
+    return _stand_of(state.phase, tuple(state.tally.counts), refusals)
 
 
 @lru_cache(maxsize=4096)

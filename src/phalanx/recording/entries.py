@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-FORMAT = 2
-"""Of the files. Format 1 had each entry behind its length."""
+FORMAT = 3
+"""Of the files. Format 1 had each entry behind its length, and format 2 everything of a pod that has landed."""
 
 
 class Entry(Struct, array_like=True, frozen=True):
@@ -99,11 +99,13 @@ class Landed(Entry, tag="l", frozen=True):
     namespace: str
     name: str
     node: str
-    labels: dict[str, str]
-    """Those of the topology, which binding writes."""
+    labels: dict[str, str] | None
+    """Those of the topology, which binding writes; None if all its labels are as they were."""
     minima: str | None
     """The annotation with which it was bound; None if it has none."""
     status: dict[str, Any] | None  # Any: as JSON has it
+    has_last_status: bool = False
+    """Its status is that of the pod which landed last before it, and not written again."""
 
 
 class Gone(Entry, tag="-", frozen=True):

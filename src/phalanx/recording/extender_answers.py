@@ -14,7 +14,7 @@ from typing import Any
 from phalanx.dialects.reading import read_as
 from phalanx.plugins.extender import Answer, Endpoint, ExtenderPlugin, Line, Question
 from phalanx.session.cycle import Profile
-from phalanx.session.policy import PluginPolicy
+from phalanx.session.policy import PluginPolicy, Policy
 from phalanx.session.questions import PluginFactory
 
 Answered = tuple[str, dict[str, Any]]  # Any: the fields of an answer that say something
@@ -56,8 +56,11 @@ class HeardAnswers:
 
 
 def with_answers(profile: Profile, runs: Sequence[Sequence[Answered]]) -> Profile:
-    """Return a scheduler profile whose extenders give answers that were recorded, one run after the other, and then again."""
-    if ExtenderPlugin.name not in profile.catalogue.plugins:
+    """Return a scheduler profile whose extenders give answers that were recorded, one run after the other, and then again.
+
+    A profile that can ask no extender stays as it is.
+    """
+    if ExtenderPlugin.name not in profile.catalogue.plugins or not (runs or _may_ask(profile.policy)):
         return profile
     left = cycle(runs)
 
@@ -65,6 +68,11 @@ def with_answers(profile: Profile, runs: Sequence[Sequence[Answered]]) -> Profil
         return _GivenAnswers(left)
 
     return _with_extender(profile, partial(ExtenderPlugin, connect=connect))
+
+
+def _may_ask(policy: Policy) -> bool:
+    """Tell whether a policy has extenders; those of shards may name plugins of their own."""
+    return policy.follows_shards or any(plugin.name == ExtenderPlugin.name for tier in policy.tiers for plugin in tier)
 
 
 class _GivenAnswers:

@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -49,14 +49,16 @@ class Bounds:
 
 Making = Callable[[], Iterable[AnyEntry]]
 """Makes entries of what was heard, in the thread of the writer."""
+MakingMany = Callable[[], Iterable[list[AnyEntry]]]
+"""Makes many entries in the same way, as many together as are best encoded at once."""
 Item = AnyEntry | Making
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Makes the entries that a new segment begins with."""
+    """Makes the entries that a new segment begins with, some of them together."""
 
-    entries: Making
+    entries: MakingMany
 
 
 class LogWriter:
@@ -124,7 +126,7 @@ class LogWriter:
         self._unsaid += 1
         self.wants_checkpoint = True
 
-    def add_checkpoint(self, making: Making) -> None:
+    def add_checkpoint(self, making: MakingMany) -> None:
         """Begin a new segment with entries that need nothing of what came before."""
         count, self._unsaid, self.wants_checkpoint = self._unsaid, 0, False
         self.has_begun = True
@@ -199,9 +201,8 @@ class LogWriter:
             self._segment.flush()
             self._look_at_size(self._segment)
 
-    def _take(self, made: Iterable[AnyEntry]) -> None:
-        entries = iter(made)
-        while some := [*islice(entries, ENCODED_TOGETHER)]:
+    def _take(self, made: Iterable[list[AnyEntry]]) -> None:
+        for some in made:
             self._made = some
             self._encode()
             self._breathe()
@@ -265,6 +266,13 @@ class LogWriter:
             action()
         except OSError as problem:
             self._report(f"the end of the recording in {self._folder} was not written: {problem.strerror}")
+
+
+def together(made: Iterable[AnyEntry]) -> Iterator[list[AnyEntry]]:
+    """Yield as many entries at once as are best encoded together."""
+    entries = iter(made)
+    while some := [*islice(entries, ENCODED_TOGETHER)]:
+        yield some
 
 
 def _locked(folder: Path) -> int:

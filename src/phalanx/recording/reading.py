@@ -15,7 +15,7 @@ class Recording:
 
     def __init__(self, folder: Path, *, tell: Callable[[str], None]) -> None:
         """Look which segments there are; `tell` is called with what is missing or damaged."""
-        self._tell = tell
+        self.tell = tell
         self.paths = self._readable(segment_paths(folder))
         if not self.paths:
             raise RecordingError(f"{folder}: no recording in it; one is written by 'phalanx run --record {folder}'")
@@ -31,7 +31,7 @@ class Recording:
         if problems and len(problems) == len(paths):
             raise problems[paths[0]]
         for problem in problems.values():
-            self._tell(f"left out: {problem}")
+            self.tell(f"left out: {problem}")
         return [path for path in paths if path not in problems]
 
     def headers(self) -> list[tuple[Path, Header]]:
@@ -45,15 +45,15 @@ class Recording:
         reader.header()
         return f"{self.paths[0].name}: nothing but its first line was written" if reader.damage is None else str(reader.damage)
 
-    def entries(self, *, since: float | None = None) -> Iterator[tuple[Path, AnyEntry]]:
-        """Yield all entries; with `since`, from the last checkpoint before that moment on.
+    def entries(self, *, since: float | None = None, only: Path | None = None) -> Iterator[tuple[Path, AnyEntry]]:
+        """Yield all entries; with `since`, from the last checkpoint before that moment on; with `only`, those of one segment.
 
         A segment that goes on where the last one ended does not begin anew: its header and checkpoint are left out. Objects
         are whole, also where only what has changed of them was written.
         """
         expected: tuple[str, int] | None = None
         objects = KnownObjects()
-        for path in self._paths_since(since):
+        for path in self._paths_since(since) if only is None else [only]:
             reader, is_known = SegmentReader(path), False
             for entry in reader.entries():
                 if isinstance(entry, Header):
@@ -66,7 +66,7 @@ class Recording:
                 is_known = is_known and not isinstance(entry, Carried)
             if reader.damage is not None:
                 expected = None
-                self._tell(self._damage_text(reader, path))
+                self.tell(self._damage_text(reader, path))
 
     def _paths_since(self, since: float | None) -> list[Path]:
         if since is None:

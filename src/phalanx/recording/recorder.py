@@ -1,7 +1,8 @@
 """Listens to a scheduler, and lets everything be written down that its decisions depend on, and what they were.
 
 On the side of the scheduler this costs one append per change: what is kept of an object, and how it is encoded, is found out in the
-thread of the writer. Objects are never changed once the scheduler has heard of them, so they may be looked at later.
+thread of the writer. Objects are never changed once the scheduler has heard of them, so they may be looked at later. Only pods that
+have landed are looked at on the way, since little is kept of them, and the scheduler has it at hand.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -19,12 +20,12 @@ from phalanx.model.task import Task, TaskKey
 from phalanx.model.task_status import Status
 from phalanx.model.watch_event import DELETED, WatchEvent
 from phalanx.recording import entries
-from phalanx.recording.decision_record import DecisionRecords, Record, Sealed, plan_record, sealed
+from phalanx.recording.decision_record import DecisionRecords, plan_record, sealed
 from phalanx.recording.entries import AnyEntry, Config
-from phalanx.recording.extender_answers import Answered, HeardAnswers
-from phalanx.recording.log_writer import Item, LogWriter
-from phalanx.recording.object_changes import entry_of, landed_entry
-from phalanx.scheduling.cache import AssumedPod, SchedulerCache
+from phalanx.recording.extender_answers import HeardAnswers
+from phalanx.recording.log_writer import Item, LogWriter, together
+from phalanx.recording.object_changes import LandedEntries, entry_of
+from phalanx.scheduling.cache import AssumedPod, LandedPod, SchedulerCache
 from phalanx.scheduling.gates import GatePlanner, PlannedSession
 from phalanx.scheduling.loop import SessionLoop
 from phalanx.scheduling.sessions import HeldSession, Remembered, Scope
@@ -58,7 +59,7 @@ class Recorder:
         self._segment = 0
         self._remembered: Callable[[float], Remembered] = lambda now: Remembered()
         self._pace: dict[str, float] = {}
-        self._records, self._answers = DecisionRecords(), HeardAnswers()
+        self._records, self._answers, self._landed = DecisionRecords(), HeardAnswers(), LandedEntries()
         self._last = 0.0
         self._binds: Iterator[tuple[TaskKey, str]] = iter(())
         """Those of the last session that are still to be assumed."""
@@ -112,7 +113,9 @@ class Recorder:
     # --- checkpoints -------------------------------------------------------------------------------------------------
 
     def _check(self) -> None:
-        now, objects = self._what.now(), list(map(self._what.cache.as_noted, self._what.objects()))
+        self._last = now = self._what.now()
+        self._landed.forget()
+        objects = list(map(self._what.cache.as_noted, self._what.objects()))
         assumed, requests = self._what.cache.assumptions
         remembered = self._remembered(now)
         self._segment += 1
@@ -130,34 +133,34 @@ class Recorder:
     def _checkpoint(
         self, header: entries.Header, objects: list[Document], assumed: dict[TaskKey, AssumedPod], requests: list[Document],
         remembered: Remembered,
-    ) -> Iterator[AnyEntry]:  # fmt: skip
+    ) -> Iterator[list[AnyEntry]]:  # fmt: skip
         self._records.forget()
-        self._last = header.now
-        yield replace(header, segment=header.segment + self.writer.gaps)  # as now: what the thread has lost meanwhile counts too
-        yield entries.Checkpoint(header.now)
-        yield from map(entries.Put, recorded_all(objects))
-        yield from (entries.RequestAssumed(dict(item)) for item in requests)
-        yield from (_assumed(key, pod) for key, pod in assumed.items())
-        yield entries.Carried(
-            remembered.resting, remembered.pod_counts, remembered.is_guarded, remembered.reserved, remembered.short_since
-        )
+        header = replace(header, segment=header.segment + self.writer.gaps)  # as now: what the thread has lost meanwhile counts too
+        yield [header, entries.Checkpoint(header.now)]
+        for some in recorded_all(objects):
+            yield [*map(entries.Put, some)]
+        yield from together(entries.RequestAssumed(dict(item)) for item in requests)
+        yield from together(_assumed(key, pod) for key, pod in assumed.items())
+        yield [
+            entries.Carried(
+                remembered.resting, remembered.pod_counts, remembered.is_guarded, remembered.reserved, remembered.short_since
+            )
+        ]
 
     # --- what the cache hears ----------------------------------------------------------------------------------------
 
-    def noticed(self, event: WatchEvent, *, has_landed: bool = False) -> None:
+    def noticed(self, event: WatchEvent, landed: LandedPod | None = None) -> None:
         """A change was reported; what the cache knows of it need not be found out again."""
-        if is_recorded(event.kind.group, event.kind.kind):
-            now = self._what.now()
-            self._add(lambda: self._change(now, event, has_landed))
-
-    def _change(self, now: float, event: WatchEvent, has_landed: bool) -> list[AnyEntry]:
-        entry = landed_entry(event.object) if has_landed else _entry(event)
-        if entry is None:
-            return []
-        if abs(now - self._last) < TIME_STEP_SECONDS:
-            return [entry]
-        self._last = now
-        return [entries.Moment(now), entry]
+        if not is_recorded(event.kind.group, event.kind.kind):
+            return
+        now = self._what.now()
+        if abs(now - self._last) >= TIME_STEP_SECONDS:
+            self._last = now
+            self._add(entries.Moment(now))
+        if landed is None:
+            self._add(lambda: _change(event))
+        else:  # the cache has just looked at it: a microsecond now, or seven when the thread comes to it
+            self._add(self._landed.entry(event.object, has_same_labels=landed.has_same_labels))
 
     def assumed(self, key: TaskKey, pod: AssumedPod) -> None:
         """A pod is taken for what it will be."""
@@ -184,22 +187,14 @@ class Recorder:
     def held(self, session: HeldSession) -> None:
         """Record a session, before anything of it is carried out."""
         parts, now, asks_all = sealed(session.parts), session.whole.now, session.asks_all
-        answers = self._answers.taken(now)
-        self._add(lambda: self._session(now, asks_all, parts, answers))
+        answers, self._last = self._answers.taken(now), now
+        self._add(lambda: [entries.Decided(now, asks_all, self._records.record(parts), answers)])
         self._binds = chain.from_iterable(part.decisions.binds.items() for part in parts)
         self.turn()
 
-    def _session(self, now: float, asks_all: bool, parts: list[Sealed], answers: list[list[Answered]]) -> list[AnyEntry]:
-        self._last = now
-        return [entries.Decided(now, asks_all, self._records.record(parts), answers)]
-
     def _planned(self, session: PlannedSession) -> None:
-        record, now = plan_record(session), session.snapshot.now
-        self._add(lambda: self._plans(now, record))
-
-    def _plans(self, now: float, record: Record) -> list[AnyEntry]:
-        self._last = now
-        return [entries.Planned(now, record)]
+        self._last = session.snapshot.now
+        self._add(entries.Planned(self._last, plan_record(session)))
 
     def bound(self, task: Task, node: str, seconds: float) -> None:
         """Record that a pod was bound."""
@@ -218,11 +213,12 @@ class Recorder:
         self._add(entries.CarriedOut(what, task.key, detail))
 
 
-def _entry(event: WatchEvent) -> AnyEntry | None:
+def _change(event: WatchEvent) -> list[AnyEntry]:
     if event.type == DELETED:
         kind, meta = event.kind, event.object["metadata"]
-        return entries.Gone(kind.api_version, kind.kind, meta.get("namespace", ""), meta["name"])
-    return entry_of(event.before, event.object)
+        return [entries.Gone(kind.api_version, kind.kind, meta.get("namespace", ""), meta["name"])]
+    entry = entry_of(event.before, event.object)
+    return [] if entry is None else [entry]
 
 
 def _assumed(key: TaskKey, pod: AssumedPod) -> AnyEntry:

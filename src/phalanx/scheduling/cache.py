@@ -71,10 +71,18 @@ class QuarantinedObject(NamedTuple):
     problem: str
 
 
+class LandedPod(NamedTuple):
+    """A pod that a bind of ours has brought to its node."""
+
+    task: Task
+    has_same_labels: bool
+    """The bind has written no labels of the topology."""
+
+
 class Journal(Protocol):
     """Is told of every change of a cache, before it is made, so that somebody can make the same changes again."""
 
-    def noticed(self, event: WatchEvent, *, has_landed: bool = False) -> None:
+    def noticed(self, event: WatchEvent, landed: LandedPod | None = None) -> None:
         """A change was reported; of a pod that has landed, only its status changed, and what a bind of ours writes."""
         ...
 
@@ -166,10 +174,10 @@ class SchedulerCache:
         assumed = self._assumed.get(key)
         landed = self._landed(event, key, assumed) if assumed is not None else None
         if self.journal is not None:
-            self.journal.noticed(event, has_landed=landed is not None)
+            self.journal.noticed(event, landed)
         if landed is not None:
             del self._assumed[key]
-            self._cluster.state.put_task(landed)
+            self._cluster.state.put_task(landed.task)
             return Urgency.NEVER
         self._enter(event)
         if event.type == DELETED:
@@ -183,8 +191,8 @@ class SchedulerCache:
         is_as_expected = task is not None and task.node == assumed.node and task.uid == assumed.uid and task.status not in COMPLETED
         return Urgency.NEVER if is_as_expected else Urgency.SOON
 
-    def _landed(self, event: WatchEvent, key: TaskKey, assumed: AssumedPod) -> Task | None:
-        """Return the task of a bind of ours that has come through, without reading the pod again; None if more has changed."""
+    def _landed(self, event: WatchEvent, key: TaskKey, assumed: AssumedPod) -> LandedPod | None:
+        """Return the pod of a bind of ours that has come through, without reading it again; None if more has changed."""
         before, task = event.before, self._cluster.state.task(key)
         if event.type != MODIFIED or before is None or task is None or assumed.status is not Status.BINDING:
             return None
@@ -192,8 +200,12 @@ class SchedulerCache:
             return None
         if event.object["spec"] != {**before["spec"], "nodeName": assumed.node} or _is_other(before, event.object):
             return None
+        old, new = before["metadata"].get("labels"), event.object["metadata"].get("labels")
+        if (has_other_labels := old != new) and _own_labels(old) != _own_labels(new):
+            return None
         minima = minima_of(event.object["metadata"].get("annotations") or {})
-        return replace(task, status=Status.BOUND, node=assumed.node, minima=minima, scheduled=scheduled_at(event.object))
+        found = replace(task, status=Status.BOUND, node=assumed.node, minima=minima, scheduled=scheduled_at(event.object))
+        return LandedPod(found, not has_other_labels)
 
     def _enter(self, event: WatchEvent) -> None:
         try:
@@ -374,19 +386,17 @@ def _pod_urgency(event: WatchEvent) -> Urgency:
 
 
 def _is_other(before: Document, after: Document) -> bool:
-    """Tell whether a pod has changed in more than its spec, its conditions and what binding puts on it."""
+    """Tell whether a pod has changed in more than its spec, its labels, its conditions and what binding writes into annotations."""
     old, new = before["metadata"], after["metadata"]
-    if old.get("labels") != new.get("labels") and _own_labels(old) != _own_labels(new):
-        return True
     if old.get("ownerReferences") != new.get("ownerReferences"):
         return True
     is_same = are_same_but_for_minima(old.get("annotations"), new.get("annotations"))
     return not is_same or old.get("deletionTimestamp") != new.get("deletionTimestamp") or _phase(before) != _phase(after)
 
 
-def _own_labels(meta: Document) -> dict[str, object]:
+def _own_labels(labels: Mapping[str, object] | None) -> dict[str, object]:
     """Return the labels that binding does not write."""
-    return {name: text for name, text in (meta.get("labels") or {}).items() if not name.startswith(TOPOLOGY)}
+    return {name: text for name, text in (labels or {}).items() if not name.startswith(TOPOLOGY)}
 
 
 def _phase(pod: Document) -> object:
