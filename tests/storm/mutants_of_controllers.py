@@ -74,6 +74,12 @@ def _waits_grow_early(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(WorkQueue, "retry", early)
 
 
+@planted("owners are heard by their first pod alone", breaks=("left undone",), is_rare=True)
+def _ended_pods_speak(patch: pytest.MonkeyPatch) -> None:
+    """A change of an owner is looked at by the first pod of its group, though that one may have ended and need no group."""
+    patch.setattr("phalanx.controllers.grouper.controller._may_need_group", lambda pod: True)
+
+
 @planted("D3: groups without pods are admitted by nobody", breaks=("untrue status", "left undone", "could start"))
 def _groups_without_pods_wait(patch: pytest.MonkeyPatch) -> None:
     """Sessions do not look at groups without pods, whose owners wait for that before they make any."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from phalanx.controllers.binder.pending import MOST_ATTEMPTS
 from phalanx.dialects.bind_requests import FAILED_BINDS
+from phalanx.dialects.group_references import YUNIKORN_APP
 from phalanx.errors import ClusterError, Forbidden
 from phalanx.live.app import Live
 from phalanx.live.election import LEASE
@@ -148,7 +149,7 @@ class Conduct(Witness):
 
     def _app_of(self, name: str) -> str:
         pod = self._store.find(POD, NAMESPACE, name)
-        return "" if pod is None else str((pod["metadata"].get("labels") or {}).get("app", ""))
+        return "" if pod is None else _app_of_pod(pod)
 
     # --- requests --------------------------------------------------------------------------------------------------------
 
@@ -235,7 +236,7 @@ class Conduct(Witness):
         if event.type == DELETED:  # what is asked for another pod of that name is another request
             about = f"pods {pod['metadata']['name']}"
             self._not_before = {key: moment for key, moment in self._not_before.items() if key[2] != about}
-        app = str((pod["metadata"].get("labels") or {}).get("app", ""))
+        app = _app_of_pod(pod)
         gang, workload = self._gangs[app], self._workloads().get(app)
         if workload is None:
             return
@@ -325,6 +326,12 @@ class Conduct(Witness):
         if left and workload.changed_at < moment - SCALED_SECONDS:
             text = f"{len(left)} of {_still_needed(workload)} members are there {ROLL_BACK_SECONDS:g} s after a bind was refused"
             self._judge.accuse("half-started", f"gang {app}: {text}")
+
+
+def _app_of_pod(pod: Document) -> str:
+    """Return the gang of a pod; a placeholder, which we make ourselves, has the label of its application alone."""
+    labels = pod["metadata"].get("labels") or {}
+    return str(labels.get("app") or labels.get(YUNIKORN_APP) or "")
 
 
 def _minimum(workload: Workload) -> int:
