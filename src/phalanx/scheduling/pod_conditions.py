@@ -58,7 +58,7 @@ class _Said:
 def _due(outcome: Outcome, state: TaskState, snapshot: Snapshot, lacking: Lacking) -> _Said:
     """Return what a pod is to be told; one that says nothing itself, because it was not tried, why its gang waits."""
     found = dialect_status(outcome.state.gang).pod_condition(state, snapshot.nodes.names)
-    condition = scaling_condition(found, lacks_nodes=state.task.key in lacking.get(outcome.state.gang.key, ()))
+    condition = scaling_condition(found, state.task, lacks_nodes=state.task.key in lacking.get(outcome.state.gang.key, ()))
     if condition.message:
         cause = cause_of_error(state.error) if isinstance(state.error, FitError) else cause_of_text(condition.message)
         return _Said(condition, cause, outcome.now, outcome.state.gang.key)

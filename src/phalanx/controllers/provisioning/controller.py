@@ -36,7 +36,6 @@ from phalanx.controllers.provisioning.queue_class import (
 )
 from phalanx.controllers.provisioning.request import (
     CONSUMED_CLASS,
-    CONSUMES,
     MOST_POD_SETS,
     counts_of,
     deleted,
@@ -49,6 +48,7 @@ from phalanx.controllers.provisioning.request import (
     requests_of,
     templates_of,
 )
+from phalanx.model.conditions import CONSUMES
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, POD_TEMPLATE, PROVISIONING_REQUEST, Document, Kind, kind_of
 from phalanx.model.moment import moment_of, moment_text
 

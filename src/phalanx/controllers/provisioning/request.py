@@ -29,8 +29,8 @@ from phalanx.model.kinds import POD_TEMPLATE, PROVISIONING_REQUEST, Document, ki
 
 GANG = "phalanx.dev/provisions-for"
 """Annotation of requests and templates: the dialect and the name of their gang."""
-CONSUMES, CONSUMED_CLASS = "autoscaling.x-k8s.io/consume-provisioning-request", "autoscaling.x-k8s.io/provisioning-class-name"
-"""Annotations of pods for which nodes are asked for: Cluster Autoscaler brings none because of these pods themselves."""
+CONSUMED_CLASS = "autoscaling.x-k8s.io/provisioning-class-name"
+"""Annotation of pods for which nodes are asked for: by what class of request."""
 OVER = ("Failed", "CapacityRevoked", "BookingExpired")
 """Conditions of a request of which nothing comes any more."""
 MOST_POD_SETS = 32
