@@ -20,7 +20,7 @@ from phalanx.scheduling.kept_nodes import KEPT_FOR
 from phalanx.testing import build
 from phalanx.testing.build import Document
 from tests.operators.autoscaler_lanes import PROGRAM
-from tests.support.cluster_autoscaler import CPU, POD_CPU, UNNEEDED_SECONDS, Autoscaler, Pool, cluster_autoscaler
+from tests.support.cluster_autoscaler import CPU, PATIENT, POD_CPU, UNNEEDED_SECONDS, Autoscaler, Pool, cluster_autoscaler
 from tests.support.fault_proxy import Blow, Harm, Proxy
 from tests.support.http_api import connection_to
 from tests.support.live_site import Site
@@ -126,7 +126,7 @@ def events(site: Site, reason: str) -> list[str]:
 
 @pytest.mark.autoscaler("one")
 def test_a_gang_on_an_empty_pool_starts_whole_after_one_scale_up(site: Site, start: Start) -> None:
-    autoscaler = start(Pool("pool", 2 * SIZE))
+    autoscaler = start(Pool("pool", 2 * SIZE), flags=PATIENT)
     site.make(gang("train"))
     await_start(site, autoscaler, "train")
     watch(site, autoscaler, lambda: autoscaler.scale_ups() == [("pool", SIZE)], autoscaler.scale_ups)
@@ -135,7 +135,7 @@ def test_a_gang_on_an_empty_pool_starts_whole_after_one_scale_up(site: Site, sta
 
 @pytest.mark.autoscaler("steps")
 def test_no_pod_is_bound_before_the_last_node_of_its_gang_has_come(site: Site, start: Start) -> None:
-    autoscaler = start(Pool("pool", 2 * SIZE), flags=("--max-nodes-per-scaleup=3",))
+    autoscaler = start(Pool("pool", 2 * SIZE), flags=(*PATIENT, "--max-nodes-per-scaleup=3"))
     site.make(gang("train"))
     await_start(site, autoscaler, "train")
     assert autoscaler.scale_ups() == [("pool", 3), ("pool", 6), ("pool", SIZE)]
@@ -155,7 +155,7 @@ def test_a_gang_that_waits_for_quota_scales_nothing_until_it_has_some(site: Site
 
 @pytest.mark.autoscaler("limit")
 def test_a_gang_that_is_larger_than_the_pool_starts_no_pod_and_a_smaller_one_takes_its_nodes(site: Site, start: Start) -> None:
-    autoscaler = start(Pool("pool", LESS))
+    autoscaler = start(Pool("pool", LESS), flags=PATIENT)
     site.make(gang("large"))
     site.wait(lambda: len(autoscaler.nodes()) == LESS, autoscaler.process.last_lines)
     watch(site, autoscaler, lambda: not site.bound("large-"), lambda: site.bound("large-"))

@@ -34,13 +34,14 @@ UNNEEDED_SECONDS = 3
 """For how long a node has to be idle before it goes."""
 FLAGS = (
     "--cloud-provider=kwok", f"--namespace={HOME}", "--leader-elect=false", "--scan-interval=1s",
-    "--new-pod-scale-up-delay=10s",
     "--kube-api-content-type=application/json", "--enable-provisioning-requests=true",
     "--provisioning-request-initial-backoff-time=2s", "--initial-node-group-backoff-duration=3s",
     "--max-node-group-backoff-duration=3s", "--scale-down-delay-after-add=3s", "--scale-down-delay-after-failure=1s",
     f"--scale-down-unneeded-time={UNNEEDED_SECONDS}s", "--node-delete-delay-after-taint=0s",
     "--unremovable-node-recheck-timeout=1s",
 )  # fmt: skip
+PATIENT = ("--new-pod-scale-up-delay=10s",)
+"""So it does not look in the very moment in which the pods of a gang are told."""
 _SCALE_UP = re.compile(r"Scale-up: setting group (\S+) size to (\d+)")
 _LOOPS = re.compile(r'^cluster_autoscaler_function_duration_seconds_count\{function="main"\} (\d+)', re.MULTILINE)
 

@@ -91,11 +91,13 @@ def more_nodes_help(snapshot: Snapshot, decisions: Decisions, gang: GangState) -
     return gang.gang.key in lacking_nodes(snapshot, decisions)
 
 
-def scaling_condition(condition: PodScheduledCondition, task: Task, *, lacks_nodes: bool) -> PodScheduledCondition:
-    """Return what is said on a pod that waits, with the reason that autoscalers go by."""
+def scaling_condition(
+    condition: PodScheduledCondition, task: Task, *, lacks_nodes: bool, will_ask: bool = False
+) -> PodScheduledCondition:
+    """Return what is said on a pod that waits, with the reason that autoscalers go by; its gang may be about to ask for nodes."""
     reason = condition.reason if condition.reason != UNSCHEDULABLE else UNDETERMINED
     if lacks_nodes:
-        reason = NODES_REQUESTED if CONSUMES in task.annotations else UNSCHEDULABLE
+        reason = NODES_REQUESTED if will_ask or CONSUMES in task.annotations else UNSCHEDULABLE
     return PodScheduledCondition(reason, condition.message, condition.nominated_node)
 
 

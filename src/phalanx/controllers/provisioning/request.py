@@ -67,10 +67,10 @@ def place_named(document: Document) -> GangPlace | None:
     return GangPlace(key_of(document).namespace, name, dialect) if name else None
 
 
-def prefix_of(gang: AskingGang) -> str:
-    """Return how the names of all requests of a gang begin."""
-    name = re.sub(r"[^a-z0-9]+", "-", gang.place.name.lower())[:LONGEST_PREFIX].strip("-")
-    return f"{name or 'gang'}-{_digest([mark_of(gang.place), gang.uid])}-"
+def prefix_of(place: GangPlace, uid: str) -> str:
+    """Return how the names of all requests of a gang begin; the uid is that of its group, if it has one."""
+    name = re.sub(r"[^a-z0-9]+", "-", place.name.lower())[:LONGEST_PREFIX].strip("-")
+    return f"{name or 'gang'}-{_digest([mark_of(place), uid])}-"
 
 
 def _digest(value: object) -> str:
