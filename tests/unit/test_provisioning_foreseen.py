@@ -1,4 +1,4 @@
-"""Whether a request will ask for the nodes of a gang: known before it is made, so that no autoscaler acts on its pods one by one."""
+"""Whether a request will ask for the nodes of a gang: known before it is made, so that no autoscaler acts on each pod."""
 
 from phalanx.controllers.provisioning.controller import NOT_ASKED, requests_nodes
 from phalanx.controllers.provisioning.queue_class import BEST_EFFORT, CLASS
