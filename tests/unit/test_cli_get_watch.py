@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from io import StringIO
 
 import pytest
 
@@ -91,9 +92,14 @@ def test_a_gang_that_comes_between_the_list_and_the_watch_is_shown(capsys: pytes
         assert isinstance(server, Busy)
         await show(client, replace(GANGS, follows=False))
         server.comes_before = 2 * server.requests + 1
-        shown: list[str] = []
+        shown = StringIO()
+
+        def is_shown() -> bool:
+            shown.write(capsys.readouterr().out)
+            return "gang/late" in shown.getvalue()
+
         async with going_on(_followed(client)):
-            await until(lambda: shown.append(capsys.readouterr().out) or "gang/late" in "".join(shown))
+            await until(is_shown)
 
     run(question, Busy)
 

@@ -1,7 +1,7 @@
 """What `phalanx get` does: asks for objects, and shows them once or as they change."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 import click
@@ -75,7 +75,9 @@ async def _follow(
             tasks.create_task(follow(kind))
 
 
-async def changes(client: Client, kind: Kind, asked: GetOptions, *, known: Sequence[Document] = ()) -> AsyncIterator[Document]:
+async def changes(
+    client: Client, kind: Kind, asked: GetOptions, *, known: Sequence[Document] = ()
+) -> AsyncGenerator[Document, None]:
     """Yield objects that are not as they are known, and then every change; a watch that ended or has a gap is begun anew."""
     since, last = "", {_place(item): item for item in known}
     while True:

@@ -26,7 +26,7 @@ class PendingOptions(SessionOptions):
     @property
     def place(self) -> str:
         """The namespace whose gangs are shown; empty for all."""
-        return "" if self.everywhere else self.reach.namespace
+        return "" if self.everywhere else self.reach.namespace or ""
 
 
 @click.command(epilog=EXAMPLES)
