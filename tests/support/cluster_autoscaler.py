@@ -40,8 +40,8 @@ FLAGS = (
     f"--scale-down-unneeded-time={UNNEEDED_SECONDS}s", "--node-delete-delay-after-taint=0s",
     "--unremovable-node-recheck-timeout=1s",
 )  # fmt: skip
-PATIENT = ("--new-pod-scale-up-delay=10s",)
-"""So it does not look in the very moment in which the pods of a gang are told."""
+PATIENT = ("--scan-interval=5s",)
+"""Nearly as seldom as it looks by default: every second, it would often look while the pods of a gang are being told."""
 _SCALE_UP = re.compile(r"Scale-up: setting group (\S+) size to (\d+)")
 _LOOPS = re.compile(r'^cluster_autoscaler_function_duration_seconds_count\{function="main"\} (\d+)', re.MULTILINE)
 
