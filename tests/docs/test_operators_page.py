@@ -6,6 +6,7 @@ from typing import Any, Literal
 import pytest
 
 from phalanx.dev.programs import ALL_OPERATORS
+from tests.operators import autoscaler_lanes
 from tests.operators.modes import MODES
 from tests.operators.page import PAGE, RESULTS, page
 from tests.operators.pages import BESIDE, BY_MODE, FOLDER, WITHOUT
@@ -26,6 +27,10 @@ def test_every_lane_of_a_mode_has_passed_or_its_page_says_why_not(mode: Operator
     assert read(RESULTS)[mode.key] == {lane: said.get(lane, PASSED) for lane in LANES}
 
 
+def test_every_lane_of_the_autoscaler_has_passed() -> None:
+    assert read(RESULTS)[autoscaler_lanes.KEY] == dict.fromkeys(autoscaler_lanes.LANES, PASSED)
+
+
 def test_every_mode_has_lanes_that_are_known_and_an_operator_that_is_built() -> None:
     assert {mode.operator for mode in MODES} <= set(ALL_OPERATORS)
     assert {lane for mode in MODES for lane in (*mode.not_applicable, *mode.known_defects, *mode.in_make_test)} <= set(LANES)
@@ -33,7 +38,7 @@ def test_every_mode_has_lanes_that_are_known_and_an_operator_that_is_built() -> 
 
 
 def test_results_are_those_of_the_modes_and_versions_that_there_are() -> None:
-    assert set(read(RESULTS)) == {mode.key for mode in MODES}, (
+    assert set(read(RESULTS)) == {autoscaler_lanes.KEY, *(mode.key for mode in MODES)}, (
         "run 'make operators', and delete what is no longer there from results.json"
     )
 

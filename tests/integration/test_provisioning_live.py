@@ -11,10 +11,10 @@ import yaml
 from phalanx.controllers.objects import PROBLEM
 from phalanx.controllers.provisioning.controller import UNNEEDED_SINCE
 from phalanx.controllers.provisioning.queue_class import BEST_EFFORT, CLASS, PARAMETERS
-from phalanx.controllers.provisioning.request import CONSUMED_CLASS, CONSUMES
+from phalanx.controllers.provisioning.request import CONSUMED_CLASS
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.replicas import scheduling
-from phalanx.model.conditions import POD_SCHEDULED, UNSCHEDULABLE
+from phalanx.model.conditions import CONSUMES, POD_SCHEDULED, UNSCHEDULABLE
 from phalanx.model.moment import moment_text
 from phalanx.store import patches
 from phalanx.testing import build

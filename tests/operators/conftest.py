@@ -12,6 +12,7 @@ from phalanx.dev.plane import ControlPlane
 from phalanx.dev.processes import wait_until
 from phalanx.dev.programs import is_built
 from phalanx.dev.replicas import scheduling
+from tests.operators import autoscaler_lanes
 from tests.operators.page import RESULTS
 from tests.support.kept_results import Results
 from tests.support.live_site import Site
@@ -102,6 +103,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in ours:
         if (found := _lane_of(item)) is not None:
             _name(item, *found)
+        elif (mark := item.get_closest_marker("autoscaler")) is not None and is_built(autoscaler_lanes.PROGRAM):
+            item.user_properties += [("mode", autoscaler_lanes.KEY), ("lane", mark.args[0])]
 
 
 def _name(item: pytest.Item, mode: OperatorMode, lane: str) -> None:

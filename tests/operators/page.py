@@ -5,6 +5,7 @@ from itertools import groupby
 from pathlib import Path
 
 from phalanx.dev.programs import KUBERNETES
+from tests.operators import autoscaler_lanes
 from tests.operators.modes import MODES
 from tests.support.kept_results import FAILED, KNOWN_DEFECT, NOT_APPLICABLE, PASSED, Found, read
 from tests.support.operator_mode import LANES, OperatorMode
@@ -17,13 +18,18 @@ HEAD = f"""\
 
 Which operators work with Phalanx, in which modes, and how to switch each mode on. `make operators` writes this page: it starts the
 unpatched operators beside an API server of Kubernetes {SERVER}, its controllers and `phalanx run`, and submits workloads to them.
+Cluster Autoscaler is tested in the same way.
+"""
+AUTOSCALER = """\
+The unpatched autoscaler runs beside `phalanx run`. The machines of its cloud provider `kwok` are Node objects without kubelets.
+[Let an autoscaler bring nodes for gangs](../howto/autoscalers.md) says what to switch on.
 """
 WORDS = {PASSED: "yes", FAILED: "**no**"}
 
 
 def page(results: Found) -> str:
     """Return the whole page."""
-    parts = [HEAD, _table(results), _lanes(), "## How to switch them on\n", *_switches()]
+    parts = [HEAD, _table(results), _lanes(), _autoscaler(results), "## How to switch them on\n", *_switches()]
     return "\n".join(parts)
 
 
@@ -57,6 +63,14 @@ def _notes(results: Found, start: str, title: str) -> list[str]:
 def _lanes() -> str:
     rows = [_row((f"`{lane}`", text)) for lane, text in LANES.items()]
     return "\n".join(["## What is tested\n", _row(("lane", "test")), _row(("---", "---")), *rows, ""])
+
+
+def _autoscaler(results: Found) -> str:
+    """Return what gangs may expect of the autoscaler, line by line."""
+    found = results.get(autoscaler_lanes.KEY, {})
+    rows = [_row((f"`{lane}`", text, _word(found.get(lane, "")))) for lane, text in autoscaler_lanes.LANES.items()]
+    title = f"## {autoscaler_lanes.TITLE} {autoscaler_lanes.RELEASE}\n"
+    return "\n".join([title, AUTOSCALER, _row(("lane", "test", "works")), _row(["---"] * 3), *rows, ""])
 
 
 def _switches() -> Iterator[str]:

@@ -12,7 +12,7 @@ import secrets
 import shutil
 import socket
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,7 +94,7 @@ def mpi_operator(plane: ControlPlane, folder: Path, *more: str) -> Iterator[Proc
     home = f"mpi-operator-{secrets.token_hex(2)}"
     plane.create_namespace(home)
     flags = (f"--lock-namespace={home}", "--kube-api-qps=50", "--kube-api-burst=100", *more)
-    with _started(plane, folder, "mpi-operator", flags) as process:
+    with started(plane, folder, "mpi-operator", flags) as process:
         process.wait_for(lambda: "Started workers" in process.log.read_text(), READY_SECONDS)
         yield process
 
@@ -147,15 +147,17 @@ def _is_established(plane: ControlPlane, names: Sequence[str]) -> bool:
 @contextmanager
 def running(plane: ControlPlane, folder: Path, name: str, flags: Sequence[str]) -> Iterator[Process]:
     """Run the program of an operator beside the block."""
-    with _started(plane, folder, name, (f"--kubeconfig={plane.kubeconfig}", *flags)) as process:
+    with started(plane, folder, name, (f"--kubeconfig={plane.kubeconfig}", *flags)) as process:
         yield process
 
 
 @contextmanager
-def _started(plane: ControlPlane, folder: Path, name: str, arguments: Sequence[str]) -> Iterator[Process]:
+def started(
+    plane: ControlPlane, folder: Path, name: str, arguments: Sequence[str], variables: Mapping[str, str] | None = None
+) -> Iterator[Process]:
     """Run a program; to some the variable says more than a flag, and nobody else's cluster may be meant."""
     process = Process(name, folder)
-    process.start([str(path_of(name)), *arguments], {"KUBECONFIG": str(plane.kubeconfig)})
+    process.start([str(path_of(name)), *arguments], {"KUBECONFIG": str(plane.kubeconfig), **(variables or {})})
     try:
         yield process
     finally:

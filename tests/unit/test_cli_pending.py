@@ -110,6 +110,11 @@ def test_only_the_queue_and_the_namespace_that_were_asked_for_are_shown_with_the
     assert [(item["position"], item["gang"]) for item in here] == [(1, "default/urgent"), (3, "default/early"), (4, "default/late")]
 
 
+@pytest.mark.parametrize("more", [("-A",), ("-n", "nowhere", "--all-namespaces")])
+def test_all_namespaces_may_be_asked_for_as_everywhere_else(more: tuple[str, ...]) -> None:
+    assert len(gangs(run(CROWD, more=(*more, "-o", "json")))) == 3
+
+
 def test_wide_says_why() -> None:
     lines = run(CROWD, more=("-o", "wide")).stdout.splitlines()
     assert lines[0].endswith("WHY")

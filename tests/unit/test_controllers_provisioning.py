@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from phalanx.controllers.objects import PROBLEM
 from phalanx.controllers.provisioning.controller import FAILURES, NOT_ASKED, RETRY_AT, UNNEEDED_SINCE, ProvisioningController
 from phalanx.controllers.provisioning.queue_class import BEST_EFFORT, CLASS, PARAMETERS
-from phalanx.controllers.provisioning.request import CONSUMED_CLASS, CONSUMES
+from phalanx.controllers.provisioning.request import CONSUMED_CLASS
 from phalanx.dialects.group_references import KOORDINATOR_GANG
 from phalanx.dialects.koordinator import GROUPS, MIN_AVAILABLE
-from phalanx.model.conditions import POD_SCHEDULED, UNDETERMINED, UNSCHEDULABLE
+from phalanx.model.conditions import CONSUMES, NODES_REQUESTED, POD_SCHEDULED, UNDETERMINED, UNSCHEDULABLE
 from phalanx.model.kinds import (
     GROUP_BY_DIALECT,
     KAI_QUEUE,
@@ -338,6 +338,18 @@ def test_a_request_that_is_being_served_is_waited_for(kind: str, status: str) ->
     found.run(1000)
     assert found.names(PROVISIONING_REQUEST) == before
     assert reasons(found) == ["ProvisioningRequested"]
+
+
+def test_a_request_goes_on_when_its_pods_say_that_it_brings_their_nodes() -> None:
+    found = stage(asking(), *gang())
+    before = found.names(PROVISIONING_REQUEST)
+    say(found, NODES_REQUESTED)
+    found.run(1000)
+    assert found.names(PROVISIONING_REQUEST) == before
+    assert reasons(found) == ["ProvisioningRequested"]
+    end(found, "Failed")
+    found.run(1100)  # the next one comes a minute later
+    assert (found.names(PROVISIONING_REQUEST) != before, counts(found)) == (True, [4])
 
 
 def test_the_request_of_a_gang_that_starts_is_deleted_and_not_before() -> None:

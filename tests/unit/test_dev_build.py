@@ -47,6 +47,12 @@ def test_the_version_is_written_into_what_would_not_know_it(calls: Path, tmp_pat
     assert "-mod=readonly" in call
 
 
+def test_a_program_of_which_only_a_part_is_needed_is_built_with_its_tags(calls: Path, tmp_path: Path) -> None:
+    install_go(tmp_path)
+    build(["cluster-autoscaler"], lambda line: None)
+    assert " -tags=kwok " in calls.read_text()
+
+
 def test_a_build_that_fails_says_what_go_said_and_leaves_nothing_to_be_run(calls: Path, tmp_path: Path) -> None:
     install_go(tmp_path, then="echo 'no space left' >&2; exit 1")
     with pytest.raises(PhalanxError, match=r"etcd: '.*go build' failed in .*controlplane/etcd; Go said:\n  no space left"):

@@ -8,6 +8,7 @@ import pytest
 from phalanx.dev.go_build import MODULES
 from phalanx.dev.programs import (
     ALL_OPERATORS,
+    AUTOSCALERS,
     KUBERNETES,
     KUBERNETES_RELEASES,
     MORE_OPERATORS,
@@ -50,8 +51,8 @@ def test_the_parts_of_kubernetes_are_those_of_its_release(release: str) -> None:
     assert {(old == new, version) for old, new, version in replaced} == {(True, release.replace("v1.", "v0."))}
 
 
-def test_further_operators_other_schedulers_and_an_old_kubernetes_are_built_only_by_name() -> None:
-    assert sorted({*PROGRAMS} - {*USUAL}) == sorted((*MORE_OPERATORS, *RIVALS, *OLD))
+def test_further_operators_autoscalers_other_schedulers_and_an_old_kubernetes_are_built_only_by_name() -> None:
+    assert sorted({*PROGRAMS} - {*USUAL}) == sorted((*MORE_OPERATORS, *AUTOSCALERS, *RIVALS, *OLD))
     assert {*MORE_OPERATORS} < {*ALL_OPERATORS} < {*PROGRAMS}
 
 

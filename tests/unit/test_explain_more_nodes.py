@@ -8,7 +8,7 @@ from phalanx.config.builtin import CATALOGUE
 from phalanx.config.policies import policy_of_profile
 from phalanx.explain.more_nodes import ASIDE, GROWING, PAUSES, lacking_nodes
 from phalanx.explain.verdict_reasons import VERDICTS
-from phalanx.model.conditions import UNDETERMINED, UNSCHEDULABLE
+from phalanx.model.conditions import CONSUMES, NODES_REQUESTED, UNDETERMINED, UNSCHEDULABLE
 from phalanx.model.task import GangKey
 from phalanx.plugins.coscheduling import LAST_FAILURE
 from phalanx.session.cycle import run_cycle
@@ -43,6 +43,20 @@ def test_all_pods_of_a_gang_lack_nodes_though_some_of_them_would_fit(profile: st
 
 def test_nodes_help_where_there_are_none() -> None:
     assert reasons(cycle_of(build.gang("train", tasks=3, gpus=1), nodes=0), "train") == {UNSCHEDULABLE: 3}
+
+
+def test_pods_whose_nodes_a_request_brings_have_a_reason_of_their_own() -> None:
+    group, *pods = build.gang("train", tasks=3, gpus=1)
+    for pod in pods:
+        pod["metadata"]["annotations"][CONSUMES] = "train-1"
+    assert reasons(cycle_of(group, *pods), "train") == {NODES_REQUESTED: 3}
+
+
+def test_pods_of_a_request_that_wait_for_their_queue_lack_no_nodes() -> None:
+    group, *pods = build.gang("train", tasks=3, gpus=1)
+    for pod in pods:
+        pod["metadata"]["annotations"][CONSUMES] = "train-1"
+    assert not {NODES_REQUESTED, UNSCHEDULABLE} & reasons(cycle_of(limited(2), group, *pods), "train").keys()
 
 
 def test_a_gang_that_its_queue_may_not_have_lacks_no_nodes() -> None:

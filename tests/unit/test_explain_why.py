@@ -78,6 +78,28 @@ def test_a_cluster_without_nodes_says_so() -> None:
     assert with_queues(build.gang("train", tasks=2, cpu=1), nodes=0) == "there are no nodes"
 
 
+SMALL = build.queue("small", capability={"cpu": "3"})
+
+
+@pytest.mark.parametrize(("tasks", "minimum", "said"), [(4, 4, True), (4, 3, False), (3, 3, False)])
+def test_a_queue_that_may_not_have_a_gang_is_named_where_there_are_no_nodes(tasks: int, minimum: int, said: bool) -> None:
+    found = with_queues(SMALL, build.gang("train", tasks=tasks, min_member=minimum, queue="small", cpu=1), nodes=0)
+    reason = "; queue 'small' may use 3 cpu more, 4 wanted: more nodes would not help"
+    assert found == f"there are no nodes{reason if said else ''}"
+
+
+def test_a_queue_that_may_not_have_a_gang_is_named_where_nodes_are_full() -> None:
+    old = build.pod("old", on="node-0", cpu=8)
+    found = with_queues(SMALL, old, build.gang("train", tasks=4, queue="small", cpu=1), cpu=8)
+    assert found.endswith("queue 'small' may use 3 cpu more, 4 wanted: more nodes would not help")
+
+
+def test_a_queue_that_has_all_it_may_use_is_named_where_no_node_is_large_enough() -> None:
+    old = [build.pod_group("old", queue="small"), build.pod("old-0", group="old", on="node-0", cpu=3)]
+    found = with_queues(SMALL, *old, build.gang("train", tasks=1, queue="small", cpu=1), cpu=3)
+    assert found.endswith("queue 'small' may use no more cpu, 1 wanted: more nodes would not help")
+
+
 def test_a_full_cluster_is_not_blamed_on_the_queue() -> None:
     assert with_queues(build.gang("train", tasks=4, gpus=1), gpus=3) == (
         "3 of 4 tasks fit; 1 more place for 1 nvidia.com/gpu needed (3 of 3 nvidia.com/gpu are free, 4 needed)"

@@ -101,6 +101,15 @@ def test_another_reason_is_told_at_once() -> None:
     assert changed == dict.fromkeys(before, "Undetermined")
 
 
+def test_pods_of_a_gang_for_which_nodes_are_asked_are_never_seen_one_by_one() -> None:
+    scene = Scene()
+    scene.conditions = PodConditions(scene.mirror, raised, lambda state: state.gang.name == "train")
+    scene.put(*build.gang("other", tasks=1, cpu=9))
+    assert {name: condition["reason"] for name, condition in scene.writes()} == {
+        **dict.fromkeys(("train-0", "train-1", "train-2"), "NodesRequested"), "other-0": "Unschedulable",
+    }  # fmt: skip
+
+
 def test_a_gang_that_a_session_leaves_out_says_what_it_said() -> None:
     scene = Scene()
     scene.writes()

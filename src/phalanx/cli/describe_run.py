@@ -13,7 +13,7 @@ from phalanx.cli.lookup import find, is_gang
 from phalanx.cli.yaml_text import yaml_text
 from phalanx.errors import Forbidden, Missing
 from phalanx.explain.recorded import event_order, event_time, pod_refusal
-from phalanx.model.conditions import IS_GATED, UNSCHEDULABLE
+from phalanx.model.conditions import IS_GATED, NODES_REQUESTED, UNSCHEDULABLE
 from phalanx.model.kinds import EVENT, POD
 from phalanx.model.resources import readable, scale_of
 from phalanx.store.api_client import Listing
@@ -84,7 +84,7 @@ def _more_nodes(members: Iterable[Document]) -> str:
     reasons = {pod_refusal(pod)[0] for pod in members} - {"", IS_GATED["reason"]}
     if not reasons:
         return ""
-    return "would help" if UNSCHEDULABLE in reasons else "would not help"
+    return "would help" if reasons & {UNSCHEDULABLE, NODES_REQUESTED} else "would not help"
 
 
 def _show_members(gang: Document, pods: Mapping[str, Document]) -> None:

@@ -30,10 +30,10 @@ def command() -> None:
 def build(names: tuple[str, ...]) -> None:
     """Build the programs of a control plane, and the operators of tests, that have not been built yet; most of them by default.
 
-    Some are built only by name: the schedulers that benchmarks compare with, vc-scheduler and coscheduling, and further
-    operators: jobset, lws, mpi-operator, vc-controller-manager, kueue, trainer. So are kube-apiserver-1.31 and
-    kube-controller-manager-1.31, the oldest Kubernetes that is tested. Run it in a clone of the repository. It needs Go;
-    'make controlplane' installs Go too.
+    Some are built only by name: the schedulers that benchmarks compare with, vc-scheduler and coscheduling, further
+    operators: jobset, lws, mpi-operator, vc-controller-manager, kueue, trainer, and cluster-autoscaler. So are
+    kube-apiserver-1.31 and kube-controller-manager-1.31, the oldest Kubernetes that is tested. Run it in a clone of the
+    repository. It needs Go; 'make controlplane' installs Go too.
     """
     from phalanx.dev.go_build import build
     from phalanx.dev.programs import PROGRAMS, USUAL, folder

@@ -1,7 +1,7 @@
 """What `phalanx get` does: asks for objects, and shows them once or as they change."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 import click
@@ -75,7 +75,7 @@ async def _follow(
     """Show every change of some objects; an end or a gap in a watch begins a new one."""
 
     async def follow(kind: Kind) -> None:
-        async for change in changes(client, kind, asked.place, asked.labels, asked.fields):
+        async for change in changes(client, kind, asked, known=shown):
             if not names or change["metadata"]["name"] in names:
                 table.write_more(change)
 
@@ -84,21 +84,59 @@ async def _follow(
             tasks.create_task(follow(kind))
 
 
-async def changes(client: Client, kind: Kind, namespace: str, labels: str = "", fields: str = "") -> AsyncIterator[Document]:
-    """Yield objects as they change from now on; a watch that ended or has a gap is begun anew."""
-    since = ""
+async def changes(
+    client: Client, kind: Kind, asked: GetOptions, *, known: Sequence[Document] = ()
+) -> AsyncGenerator[Document, None]:
+    """Yield objects that are not as they are known, and then every change; a watch that ended or has a gap is begun anew."""
+    since, last = "", {_place(item): item for item in known}
     while True:
         try:
-            since = since or (await client.list(kind, namespace, labels=labels, fields=fields)).version
-            async with aclosing(client.watch(kind, namespace, since=since, labels=labels, fields=fields)) as events:
+            if not since:
+                found = await client.list(kind, asked.place, labels=asked.labels, fields=asked.fields)
+                since = found.version
+                for item in _differing(last, found.items, kind):
+                    yield item
+            watch = client.watch(kind, asked.place, since=since, labels=asked.labels, fields=asked.fields)
+            async with aclosing(watch) as events:
                 async for event in events:
                     since = event.object["metadata"]["resourceVersion"]
                     if event.type != "BOOKMARK":
+                        _note(last, event.object, is_gone=event.type == "DELETED")
                         yield event.object
         except Gone:
             since = ""
         except Unreachable as problem:
             raise Unreachable(f"{client.server} has stopped answering") from problem
+
+
+_Place = tuple[str, str, str]
+"""Kind, namespace and name of an object."""
+
+
+def _place(item: Document) -> _Place:
+    meta = item["metadata"]
+    return item["kind"], meta.get("namespace", ""), meta["name"]
+
+
+def _note(last: dict[_Place, Document], item: Document, *, is_gone: bool) -> None:
+    last.pop(_place(item), None)
+    if not is_gone:
+        last[_place(item)] = item
+
+
+def _differing(last: dict[_Place, Document], found: Sequence[Document], kind: Kind) -> list[Document]:
+    """Return the objects of a kind that are not as they were, and as they were those that are gone; remember how they are now."""
+    there = {_place(item): item for item in found}
+    gone = [item for place, item in last.items() if place[0] == kind.kind and place not in there]
+    changed = [item for place, item in there.items() if place not in last or _version(last[place]) != _version(item)]
+    for item in gone:
+        _note(last, item, is_gone=True)
+    last |= there
+    return [*gone, *changed]
+
+
+def _version(item: Document) -> str:
+    return str(item["metadata"].get("resourceVersion", ""))
 
 
 # --- gangs ---------------------------------------------------------------------------------------------------------------
@@ -196,7 +234,7 @@ async def _follow_gangs(
     changed = asyncio.Event()
 
     async def listen(kind: Kind) -> None:
-        async for _ in changes(client, kind, asked.place):
+        async for _ in changes(client, kind, asked):  # also what is there at first: gangs were looked at before
             changed.set()
 
     async with asyncio.TaskGroup() as tasks:

@@ -21,6 +21,12 @@ class PendingOptions(SessionOptions):
     """What was typed."""
 
     queues: tuple[str, ...]
+    everywhere: bool = False
+
+    @property
+    def place(self) -> str:
+        """The namespace whose gangs are shown; empty for all."""
+        return "" if self.everywhere else self.reach.namespace or ""
 
 
 @click.command(epilog=EXAMPLES)
@@ -34,6 +40,7 @@ class PendingOptions(SessionOptions):
     help="Only this queue; may be repeated. All by default.",
 )
 @click.option("-n", "--namespace", metavar="NAME", help="Show gangs of this namespace; positions count all. All by default.")
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Show gangs of all namespaces, even with -n.")
 @policy_options.cluster_files
 @cluster_options()
 @policy_options.config

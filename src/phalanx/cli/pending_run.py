@@ -46,8 +46,7 @@ def _refuse_unknown(queues: Sequence[str], known: Sequence[str]) -> None:
 
 
 def _is_asked(item: PendingGang, asked: PendingOptions) -> bool:
-    namespace = asked.reach.namespace
-    return (not asked.queues or item.row.queue in asked.queues) and (not namespace or item.row.gang.startswith(f"{namespace}/"))
+    return (not asked.queues or item.row.queue in asked.queues) and (not asked.place or item.row.gang.startswith(f"{asked.place}/"))
 
 
 def _table(found: Sequence[PendingGang], now: float, *, is_wide: bool) -> list[tuple[str, ...]]:

@@ -49,7 +49,8 @@ def _build(program: Program) -> None:
     _keep_files(program)
     unfinished = folder() / f".{program.name}-unfinished"
     stamps = " ".join(f"-X {variable}={value}" for variable, value in program.stamps)
-    _go(program, "build", "-mod=readonly", "-trimpath", f"-ldflags=-s -w {stamps}", "-o", str(unfinished), program.package)
+    flags = ("-mod=readonly", "-trimpath", f"-tags={','.join(program.tags)}", f"-ldflags=-s -w {stamps}")
+    _go(program, "build", *flags, "-o", str(unfinished), program.package)
     unfinished.rename(path_of(program.name))
 
 

@@ -15,6 +15,8 @@ KUBERNETES, ETCD, KWOK, HELM = "v1.36.3", "v3.6.8", "v0.8.0", "v3.19.0"
 KUBERAY, TRAINING = "v1.4.2", "v1.8.1"
 JOBSET, LWS, MPI, KUEUE, TRAINER = "v0.8.1", "v0.7.0", "v0.6.0", "v0.10.1", "v2.0.0"
 VOLCANO, SCHEDULER_PLUGINS = "v1.10.0", "v0.31.8"
+CLUSTER_AUTOSCALER = "v0.0.0-20250613073258-1959f5f61f6c"
+"""Of 1.33.0: the module of Cluster Autoscaler has no versions of its own."""
 OLD_KUBERNETES = "v1.31.0"
 """The oldest release that live tests run on; `KUBERNETES` is the newest."""
 KUBERNETES_RELEASES = (OLD_KUBERNETES, KUBERNETES)
@@ -31,6 +33,8 @@ class Program:
     stamps: tuple[tuple[str, str], ...] = ()
     files: tuple[str, ...] = ()
     """Files of the package's own module that are kept beside the binary."""
+    tags: tuple[str, ...] = ()
+    """Build tags, for programs that would else be made of more than is needed."""
 
 
 def _kubernetes(name: str, release: str = KUBERNETES) -> Program:
@@ -118,6 +122,13 @@ _MORE_OPERATORS = (
 )  # fmt: skip
 """Operators whose tests are left out where they are not built, each with its definitions and webhooks."""
 MORE_OPERATORS = tuple(program.name for program in _MORE_OPERATORS)
+_AUTOSCALERS = (
+    Program(
+        "cluster-autoscaler", CLUSTER_AUTOSCALER, "operators/autoscaler", "k8s.io/autoscaler/cluster-autoscaler", tags=("kwok",),
+    ),
+)  # fmt: skip
+"""Autoscalers beside which tests schedule, with the cloud provider whose machines are nodes of kwok."""
+AUTOSCALERS = tuple(program.name for program in _AUTOSCALERS)
 _RIVALS = (
     Program(
         "vc-scheduler", VOLCANO, "rivals/volcano", "volcano.sh/volcano/cmd/scheduler",
@@ -138,10 +149,12 @@ RIVALS = tuple(program.name for program in _RIVALS)
 _OLD = (_kubernetes("kube-apiserver", OLD_KUBERNETES), _kubernetes("kube-controller-manager", OLD_KUBERNETES))
 """What an old control plane has instead of the newest; only `make versions` needs them."""
 OLD = tuple(program.name for program in _OLD)
-PROGRAMS = {program.name: program for program in (*_BUILT, *_OPERATORS, *_MORE_OPERATORS, *_RIVALS, *_OLD)}
-USUAL = tuple(name for name in PROGRAMS if name not in (*MORE_OPERATORS, *RIVALS, *OLD))
+PROGRAMS = {program.name: program for program in (*_BUILT, *_OPERATORS, *_MORE_OPERATORS, *_AUTOSCALERS, *_RIVALS, *_OLD)}
+USUAL = tuple(name for name in PROGRAMS if name not in (*MORE_OPERATORS, *AUTOSCALERS, *RIVALS, *OLD))
 """What is built by default."""
 ALL_OPERATORS = (*OPERATORS, *MORE_OPERATORS)
+NEIGHBOURS = (*ALL_OPERATORS, *AUTOSCALERS)
+"""What `make operators` runs Phalanx beside."""
 
 
 def folder() -> Path:

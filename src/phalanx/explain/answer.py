@@ -131,7 +131,8 @@ def _touched_task(state: TaskState, names: list[str], *, lacks_nodes: bool) -> d
     if state.gpu_groups:
         entry["gpuGroups"] = [name for name, _ in state.gpu_groups]
     if state.status in WAITING and not state.task.is_gated and state.gang.gang.marks_pods:
-        condition = scaling_condition(dialect_status(state.gang.gang).pod_condition(state, names), lacks_nodes=lacks_nodes)
+        found = dialect_status(state.gang.gang).pod_condition(state, names)
+        condition = scaling_condition(found, state.task, lacks_nodes=lacks_nodes)
         entry |= {"reason": condition.reason, "message": condition.message}
         if condition.nominated_node:
             entry["nominatedNode"] = condition.nominated_node

@@ -3,6 +3,8 @@
 Cluster Autoscaler and Karpenter bring nodes for pods whose condition PodScheduled has the reason Unschedulable, and for no others.
 So pods have that reason only while nodes are what their gang lacks, and then all of its pods that wait have it: an autoscaler finds
 out by itself which of them fit on the nodes there are. A gang that waits for something else, such as its queue, has another reason.
+So have pods for which a ProvisioningRequest asks: an autoscaler would put them on free nodes in thought, keep those nodes for them
+though the request failed, and bring as many again for the request.
 
 A limit that is only the size of the cluster grows with it: a queue without a capability, what a queue deserves of the whole, the
 bound of overcommit. What a queue may have however large the cluster gets is known from its plugins (`Decisions.limits`), and gangs
@@ -22,7 +24,7 @@ from phalanx.explain.domain_text import lacks_domain
 from phalanx.explain.gang_status import has_minimum
 from phalanx.explain.node_reasons import node_reason
 from phalanx.kai.podsets import can_be_whole
-from phalanx.model.conditions import UNDETERMINED, UNSCHEDULABLE
+from phalanx.model.conditions import CONSUMES, NODES_REQUESTED, UNDETERMINED, UNSCHEDULABLE
 from phalanx.model.gang import STALE, Gang
 from phalanx.model.resources import CSI_SLOTS, ResourceSpace
 from phalanx.model.task import GangKey, Task, TaskKey
@@ -89,10 +91,13 @@ def more_nodes_help(snapshot: Snapshot, decisions: Decisions, gang: GangState) -
     return gang.gang.key in lacking_nodes(snapshot, decisions)
 
 
-def scaling_condition(condition: PodScheduledCondition, *, lacks_nodes: bool) -> PodScheduledCondition:
-    """Return what is said on a pod that waits, with the reason that autoscalers go by."""
+def scaling_condition(
+    condition: PodScheduledCondition, task: Task, *, lacks_nodes: bool, will_ask: bool = False
+) -> PodScheduledCondition:
+    """Return what is said on a pod that waits, with the reason that autoscalers go by; its gang may be about to ask for nodes."""
     reason = condition.reason if condition.reason != UNSCHEDULABLE else UNDETERMINED
-    reason = UNSCHEDULABLE if lacks_nodes else reason
+    if lacks_nodes:
+        reason = NODES_REQUESTED if will_ask or CONSUMES in task.annotations else UNSCHEDULABLE
     return PodScheduledCondition(reason, condition.message, condition.nominated_node)
 
 

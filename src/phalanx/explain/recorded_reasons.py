@@ -35,6 +35,12 @@ CONDITIONS = (
         "after its creation. Only this pod is quarantined; the message says what to write.",
     ),
     (
+        "NodesRequested",
+        "pod",
+        "Its gang lacks nodes, and a [ProvisioningRequest](../howto/autoscalers.md#ask-for-all-nodes-of-a-gang-at-once) asks "
+        "for them.",
+    ),
+    (
         "NotEnoughMembers",
         "PodGroups of Coscheduling and Koordinator, in answers",
         "Not enough members have a node; the message counts them and names the first cause.",

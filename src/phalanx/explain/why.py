@@ -13,6 +13,7 @@ from phalanx.explain.eviction_clause import eviction_clause
 from phalanx.explain.gang_status import admission_refusals, has_minimum, is_empty, is_new, minimum_of
 from phalanx.explain.held_back import held_back
 from phalanx.explain.missing_places import missing_places, without_place
+from phalanx.explain.queue_limits import beyond_limits
 from phalanx.explain.queue_refusals import refusal_sentence, refusals
 from phalanx.explain.reason_text import NO_GANGS, asks_text, counted, no_pods, part_text
 from phalanx.explain.short_parts import missing_pods, short_parts
@@ -140,9 +141,10 @@ def _why_not_at_all(outcome: Outcome, snapshot: Snapshot) -> str:
         placed = [f"{gang.tally.ready} of {len(gang.tasks)} tasks placed"] if gang.tally.ready else []
         return "; ".join([*placed, *_pipelined(gang)])
     if not len(snapshot.nodes):
-        return "there are no nodes"
+        return "; ".join(["there are no nodes", *beyond_limits(outcome, snapshot)])
     waiting = held_back(gang, snapshot.surroundings.schedulers)
-    causes = [*missing_places(outcome, snapshot), *refusals(gang, snapshot), *_pipelined(gang), *waiting]
+    refused = refusals(gang, snapshot) or beyond_limits(outcome, snapshot)
+    causes = [*missing_places(outcome, snapshot), *refused, *_pipelined(gang), *waiting]
     if _was_tried(gang):
         rest = [] if domain_text(gang) else ["the rest was not tried in this session"]
         return "; ".join([_fitting(gang), *(causes or rest)])

@@ -18,6 +18,7 @@ from phalanx.explain.gang_status import has_minimum, is_new, minimum_of
 from phalanx.explain.held_back import has_foreign, held_back
 from phalanx.explain.missing_places import all_taken
 from phalanx.explain.node_causes import node_text, search_of
+from phalanx.explain.queue_limits import beyond_limits
 from phalanx.explain.queue_refusals import is_cluster_full, refusal
 from phalanx.explain.reason_text import counted, gates_text, general_obstacle, part_text, request_text
 from phalanx.kai.amounts import NAMES
@@ -81,7 +82,7 @@ def _why_not_at_all(outcome: Outcome, snapshot: Snapshot) -> str:
     if is_whole(gang):
         return "; ".join(_pipelined(gang))
     if not len(snapshot.nodes):
-        return "there are no nodes"
+        return "; ".join(["there are no nodes", *beyond_limits(outcome, snapshot)])
     causes = list(_causes(outcome, snapshot)) or ["not tried in this session"]
     was_tried = any(task.status is Status.PENDING and (task.attempt or task.error) for task in gang.tasks)
     return "; ".join([_fitting(gang), *causes] if was_tried else causes)

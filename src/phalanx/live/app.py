@@ -10,8 +10,10 @@ if we lead again. The same happens when the server is set back to an earlier sta
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from phalanx.controllers.controller import Controller, RecordEvent
+from phalanx.controllers.provisioning.controller import ProvisioningController, requests_nodes
 from phalanx.dialects.cluster import ObjectCluster, kinds_read
 from phalanx.live.api_port import ApiPort
 from phalanx.live.clock import LoopClock
@@ -72,6 +74,8 @@ class Live:
         self.port = ApiPort(client, self.outbox, self.mirror, self.clock, instance=setup.identity)
         self.loop = SessionLoop(self.port, self.cache, setup.profile, PACE, report=report, longest_rest=PACE.heartbeat)
         self.loop.keeps_nodes = setup.keeps_nodes
+        if any(controller.name == ProvisioningController.name for controller in setup.controllers):
+            self.loop.requests_nodes = partial(requests_nodes, self.mirror)
         planner = GatePlanner(setup.gates, self.mirror.everything)
         self.gates = GateLoop(self.port, planner, gap=BETWEEN_PLANS_SECONDS, report=report)
         self._gated = GatedConditions(self.mirror)

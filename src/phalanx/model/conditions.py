@@ -6,6 +6,10 @@ from types import MappingProxyType
 POD_SCHEDULED = "PodScheduled"
 UNSCHEDULABLE, UNDETERMINED = "Unschedulable", "Undetermined"
 """Reasons of it while a pod has no node: autoscalers bring nodes because of the first. The second, Volcano's, moves nobody."""
+NODES_REQUESTED = "NodesRequested"
+"""In the place of Unschedulable for a pod whose nodes a ProvisioningRequest brings: else its room would be counted twice."""
+CONSUMES = "autoscaling.x-k8s.io/consume-provisioning-request"
+"""Annotation of such a pod: the name of the request."""
 DISRUPTION_TARGET = "DisruptionTarget"
 BY_EVICTION = "EvictionByEvictionAPI"
 PREEMPTED = frozenset({"PreemptionByScheduler", BY_EVICTION})

@@ -40,6 +40,7 @@ from phalanx.session.cycle import Profile
 from phalanx.session.decision import Decisions, Fault, Outcome
 from phalanx.session.policy import Policy
 from phalanx.session.shard_decisions import ShardDecisions, as_one
+from phalanx.state.gang_state import GangState
 from phalanx.state.snapshot import Snapshot
 
 Told = TypeVar("Told")
@@ -117,6 +118,8 @@ class SessionLoop(SessionListeners):
         self._kept_nodes = KeptNodes(port, cache, self._annotator)
         self.keeps_nodes = False
         """Nodes that gangs are nominated to are kept from autoscalers."""
+        self.requests_nodes: Callable[[GangState], bool] = lambda state: False
+        """Nodes for a gang are asked for by a controller, as a whole."""
         self.may_decide: Callable[[], bool] = lambda: True
         self.binder_use: Callable[[], BinderUse] = lambda: BinderUse.NOBODY
         self._next_warning = 0.0
@@ -360,7 +363,8 @@ class SessionLoop(SessionListeners):
             self._requester.start(snapshot, decisions, prepared)
             self._plan_write(self._requester.due, snapshot.now)
         if self._pace.writes_pod_conditions:
-            conditions = self._conditions.setdefault(part.shard, PodConditions(self._port.view, self._failed_in_part))
+            told = PodConditions(self._port.view, self._failed_in_part, self.requests_nodes)
+            conditions = self._conditions.setdefault(part.shard, told)
             for uid, condition in conditions.writes(snapshot, decisions):
                 answered = partial(self._condition_answered, conditions, uid)
                 self._port.send(condition, answered, effort=Effort.JOINED, is_note=True)

@@ -24,7 +24,7 @@ from phalanx.model.task_status import Status
 from phalanx.model.watch_event import DELETED, WatchEvent
 from phalanx.scheduling.refusals import Refusals
 from phalanx.session.decision import Decisions, Outcome
-from phalanx.state.gang_state import TaskState
+from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.snapshot import Snapshot
 from phalanx.state.verdict import FitError
 
@@ -55,10 +55,11 @@ class _Said:
         return before.condition.message != self.condition.message and is_over
 
 
-def _due(outcome: Outcome, state: TaskState, snapshot: Snapshot, lacking: Lacking) -> _Said:
+def _due(outcome: Outcome, state: TaskState, snapshot: Snapshot, lacking: Lacking, *, will_ask: bool) -> _Said:
     """Return what a pod is to be told; one that says nothing itself, because it was not tried, why its gang waits."""
     found = dialect_status(outcome.state.gang).pod_condition(state, snapshot.nodes.names)
-    condition = scaling_condition(found, lacks_nodes=state.task.key in lacking.get(outcome.state.gang.key, ()))
+    lacks_nodes = state.task.key in lacking.get(outcome.state.gang.key, ())
+    condition = scaling_condition(found, state.task, lacks_nodes=lacks_nodes, will_ask=will_ask)
     if condition.message:
         cause = cause_of_error(state.error) if isinstance(state.error, FitError) else cause_of_text(condition.message)
         return _Said(condition, cause, outcome.now, outcome.state.gang.key)
@@ -77,9 +78,14 @@ def _of_gang(outcome: Outcome, snapshot: Snapshot) -> tuple[str, CauseKey]:
 class PodConditions:
     """Says why pods wait."""
 
-    def __init__(self, view: View, failed: Callable[[Exception], None]) -> None:
-        """Know nothing of what was said before; `failed` is called when the condition of a pod cannot be made."""
-        self._view, self._failed = view, failed
+    def __init__(
+        self, view: View, failed: Callable[[Exception], None], requests_nodes: Callable[[GangState], bool] = lambda state: False
+    ) -> None:
+        """Know nothing of what was said before; `failed` is called when the condition of a pod cannot be made.
+
+        `requests_nodes` tells of which gangs the nodes are asked for as a whole: no autoscaler is to see their pods one by one.
+        """
+        self._view, self._failed, self._requests_nodes = view, failed, requests_nodes
         self._said: dict[str, _Said] = {}
         """What each pod was told last, by uid; what was refused or overwritten since is not in it."""
         self._lacking: Lacking = {}
@@ -92,9 +98,11 @@ class PodConditions:
         self._refusals.due = None
         waiting = set[str]()
         self._lacking = lacking_nodes(snapshot, decisions, self._lacking)
+        lacking = (outcome.state for outcome in decisions.outcomes if outcome.state.gang.key in self._lacking)
+        asking = {state.gang.key for state in lacking if self._requests_nodes(state)}
         for outcome, state in _waiting(snapshot, decisions):
             try:
-                new = _due(outcome, state, snapshot, self._lacking)
+                new = _due(outcome, state, snapshot, self._lacking, will_ask=outcome.state.gang.key in asking)
             except Exception as problem:  # the other pods get theirs
                 self._failed(problem)
                 continue

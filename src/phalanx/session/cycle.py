@@ -234,7 +234,7 @@ def _outcome_maker(session: Session) -> Callable[[GangState, bool], Outcome]:
     policy = session.policy
     return partial(
         Outcome, now=session.now, is_loose=not policy.holds_gangs, was_tried=policy.tries_all_gangs, says_why=policy.says_why,
-        aftermath=Aftermath(session.ledger),
+        aftermath=Aftermath(session.ledger, session.decisions.limits),
     )  # fmt: skip
 
 

@@ -37,6 +37,8 @@ class Aftermath:
     """What a session left on the nodes, one for all gangs of the session."""
 
     ledger: Ledger
+    limits: Mapping[str, Mapping[str, Vector]] = field(default_factory=dict)
+    """What queues may still take however large the cluster gets, as in `Decisions`."""
     memo: dict[Hashable, object] = field(default_factory=dict)
     """What was put into words already: gangs that wait for the same are many."""
 

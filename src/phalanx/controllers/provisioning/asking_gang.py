@@ -11,7 +11,7 @@ from phalanx.controllers.objects import inside, is_leaving
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import SnapshotError
 from phalanx.explain.gang_status import has_minimum
-from phalanx.model.conditions import POD_SCHEDULED, UNSCHEDULABLE
+from phalanx.model.conditions import NODES_REQUESTED, POD_SCHEDULED, UNSCHEDULABLE
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT, Document, object_key
 from phalanx.model.shape import Shape
@@ -72,11 +72,11 @@ class AskingGang:
 
 
 def lacks_nodes(pod: Document) -> bool:
-    """Tell whether a pod says to autoscalers that it needs a node; `explain/more_nodes.py` has the rule."""
+    """Tell whether a pod says that it needs a node, by itself or by a request; `explain/more_nodes.py` has the rule."""
     if not waits(pod) or is_leaving(pod):
         return False
     said = (item.get("reason") for item in listed_conditions(pod) if item.get("type") == POD_SCHEDULED)
-    return next(said, "") == UNSCHEDULABLE
+    return next(said, "") in (UNSCHEDULABLE, NODES_REQUESTED)
 
 
 def is_of(pod: Document, schedulers: frozenset[str]) -> bool:

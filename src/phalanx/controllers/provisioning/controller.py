@@ -36,7 +36,6 @@ from phalanx.controllers.provisioning.queue_class import (
 )
 from phalanx.controllers.provisioning.request import (
     CONSUMED_CLASS,
-    CONSUMES,
     MOST_POD_SETS,
     counts_of,
     deleted,
@@ -49,8 +48,11 @@ from phalanx.controllers.provisioning.request import (
     requests_of,
     templates_of,
 )
+from phalanx.explain.gang_status import has_minimum
+from phalanx.model.conditions import CONSUMES
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, POD_TEMPLATE, PROVISIONING_REQUEST, Document, Kind, kind_of
 from phalanx.model.moment import moment_of, moment_text
+from phalanx.state.gang_state import GangState
 
 FAILURES, RETRY_AT = "phalanx.dev/provisioning-failures", "phalanx.dev/provisioning-retry-at"
 """Annotations of a group: how many requests have failed since it last started, and when the next one is made."""
@@ -163,6 +165,18 @@ def _queue(view: View, place: QueuePlace) -> Result:
     return Result(problem_writes(place.kind, queue, problem_of_queue(view, queue)), view.now + SERVED_SECONDS if is_open else None)
 
 
+def requests_nodes(view: View, state: GangState) -> bool:
+    """Tell whether the nodes that a gang lacks are asked for by a request, or will be as soon as its pods have said so."""
+    gang = state.gang
+    if gang.gang_group or has_minimum(state) or class_of_gang(view, gang) is None or not can_ask(view):
+        return False
+    place = GangPlace(gang.namespace, gang.name, gang.dialect)
+    group = group_at(view, place) or {"metadata": {}}
+    prefix = prefix_of(place, str(group["metadata"].get("uid", "")))
+    texts = [annotations_of(group), *(task.task.annotations for task in state.tasks)]
+    return all(NOT_ASKED not in text and text.get(CONSUMES, prefix).startswith(prefix) for text in texts)
+
+
 # --- a gang --------------------------------------------------------------------------------------------------------------
 
 
@@ -208,14 +222,14 @@ def _cleared(view: View, place: GangPlace) -> list[Write]:
 def _is_of_others(gang: AskingGang) -> bool:
     """Tell whether somebody else asks for the nodes of a gang."""
     names = (annotations_of(pod).get(CONSUMES, "") for pod in gang.waiting)
-    return any(name and not name.startswith(prefix_of(gang)) for name in names)
+    return any(name and not name.startswith(prefix_of(gang.place, gang.uid)) for name in names)
 
 
 def _unmarked(gang: AskingGang | None) -> list[Write]:
     """Return what lets nodes come for each pod again that waits, and forgets failures."""
     if gang is None:
         return []
-    prefix, none = prefix_of(gang), {CONSUMES: None, CONSUMED_CLASS: None}
+    prefix, none = prefix_of(gang.place, gang.uid), {CONSUMES: None, CONSUMED_CLASS: None}
     marked = [pod for pod in gang.waiting if annotations_of(pod).get(CONSUMES, "").startswith(prefix)]
     return [*(_annotated(pod, none) for pod in marked), *_forgotten(gang)]
 
@@ -232,7 +246,7 @@ def _annotated(document: Document, texts: Mapping[str, str | None]) -> Patch:
 
 def _attempt(view: View, gang: AskingGang, chosen: ProvisioningClass) -> _Attempt:
     failures = max((_failures(item) for item in (gang.about, *gang.pods)), default=0)
-    name = f"{prefix_of(gang)}{failures + 1}"
+    name = f"{prefix_of(gang.place, gang.uid)}{failures + 1}"
     requests = requests_of(view, gang.place)
     request = next((item for item in requests if key_of(item).name == name), None)
     used = {*counts_of(request or {}), name}

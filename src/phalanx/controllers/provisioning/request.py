@@ -29,8 +29,8 @@ from phalanx.model.kinds import POD_TEMPLATE, PROVISIONING_REQUEST, Document, ki
 
 GANG = "phalanx.dev/provisions-for"
 """Annotation of requests and templates: the dialect and the name of their gang."""
-CONSUMES, CONSUMED_CLASS = "autoscaling.x-k8s.io/consume-provisioning-request", "autoscaling.x-k8s.io/provisioning-class-name"
-"""Annotations of pods for which nodes are asked for: Cluster Autoscaler brings none because of these pods themselves."""
+CONSUMED_CLASS = "autoscaling.x-k8s.io/provisioning-class-name"
+"""Annotation of pods for which nodes are asked for: by what class of request."""
 OVER = ("Failed", "CapacityRevoked", "BookingExpired")
 """Conditions of a request of which nothing comes any more."""
 MOST_POD_SETS = 32
@@ -67,10 +67,10 @@ def place_named(document: Document) -> GangPlace | None:
     return GangPlace(key_of(document).namespace, name, dialect) if name else None
 
 
-def prefix_of(gang: AskingGang) -> str:
-    """Return how the names of all requests of a gang begin."""
-    name = re.sub(r"[^a-z0-9]+", "-", gang.place.name.lower())[:LONGEST_PREFIX].strip("-")
-    return f"{name or 'gang'}-{_digest([mark_of(gang.place), gang.uid])}-"
+def prefix_of(place: GangPlace, uid: str) -> str:
+    """Return how the names of all requests of a gang begin; the uid is that of its group, if it has one."""
+    name = re.sub(r"[^a-z0-9]+", "-", place.name.lower())[:LONGEST_PREFIX].strip("-")
+    return f"{name or 'gang'}-{_digest([mark_of(place), uid])}-"
 
 
 def _digest(value: object) -> str:
