@@ -5,11 +5,12 @@ from typing import Any
 
 from phalanx.config.builtin import CATALOGUE
 from phalanx.dialects.cluster import ObjectCluster
-from phalanx.errors import Busy, ClusterError
+from phalanx.errors import Busy, ClusterError, SnapshotError
 from phalanx.model.kinds import POD, Document
 from phalanx.model.watch_event import MODIFIED, WatchEvent
 from phalanx.scheduling.pod_conditions import BETWEEN_CAUSES_SECONDS, BETWEEN_COUNTS_SECONDS, PodConditions
 from phalanx.session.cycle import run_cycle
+from phalanx.state.gang_state import GangState
 from phalanx.store.kube.mirror import Mirror
 from phalanx.testing import build
 from tests.support import kai_objects as kai
@@ -108,6 +109,16 @@ def test_pods_of_a_gang_for_which_nodes_are_asked_are_never_seen_one_by_one() ->
     assert {name: condition["reason"] for name, condition in scene.writes()} == {
         **dict.fromkeys(("train-0", "train-1", "train-2"), "NodesRequested"), "other-0": "Unschedulable",
     }  # fmt: skip
+
+
+def test_a_gang_that_cannot_be_asked_about_keeps_nobody_from_being_told() -> None:
+    def requests_nodes(state: GangState) -> bool:
+        raise SnapshotError(f"gang {state.gang.key} cannot be read")
+
+    scene, problems = Scene(), list[Exception]()
+    scene.conditions = PodConditions(scene.mirror, problems.append, requests_nodes)
+    assert {condition["reason"] for _, condition in scene.writes()} == {"Unschedulable"}
+    assert list(map(str, problems)) == ["gang default/train cannot be read"]
 
 
 def test_a_gang_that_a_session_leaves_out_says_what_it_said() -> None:

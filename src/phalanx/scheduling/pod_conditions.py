@@ -99,7 +99,7 @@ class PodConditions:
         waiting = set[str]()
         self._lacking = lacking_nodes(snapshot, decisions, self._lacking)
         lacking = (outcome.state for outcome in decisions.outcomes if outcome.state.gang.key in self._lacking)
-        asking = {state.gang.key for state in lacking if self._requests_nodes(state)}
+        asking = {state.gang.key for state in lacking if self._will_ask(state)}
         for outcome, state in _waiting(snapshot, decisions):
             try:
                 new = _due(outcome, state, snapshot, self._lacking, will_ask=outcome.state.gang.key in asking)
@@ -115,6 +115,14 @@ class PodConditions:
                 self._said[state.task.uid] = new  # before it is sent: the answer may come at once
                 yield from self._write(state, new.condition, outcome.now)
         self._keep(waiting, snapshot, decisions)
+
+    def _will_ask(self, state: GangState) -> bool:
+        """Tell whether the nodes of a gang are asked for as a whole; one that cannot be asked about stops no other."""
+        try:
+            return self._requests_nodes(state)
+        except Exception as problem:
+            self._failed(problem)
+            return False
 
     def _keep(self, waiting: set[str], snapshot: Snapshot, decisions: Decisions) -> None:
         """Remember what was said to these pods, and to those of gangs that the session did not look at."""
