@@ -42,6 +42,8 @@ DIALECTS = (
 """Some are drawn more often than others."""
 OF_ONE_SIZE = (NATIVE, KOORDINATOR, KUEUE, YUNIKORN, GATES, JOB_SET, LEADER_WORKER)
 """Gangs whose minimum stays when their owner scales them: it cannot be changed, or pods say it."""
+SIZED_WHEN_MADE = (JOB_SET, LEADER_WORKER)
+"""Objects that say when they are made how large their gang is; nothing of that can be changed later."""
 OWNING = (JOB, PYTORCH, RAY, MPI, JOB_SET, LEADER_WORKER)
 """Objects that own the pods of their gang; nobody but the pod grouper says what the gang is."""
 WITH_NEW_NAMES = (JOB, RAY)

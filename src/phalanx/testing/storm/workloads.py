@@ -19,6 +19,7 @@ from phalanx.testing.storm.orders import (
     OBJECT_KINDS,
     OF_ONE_SIZE,
     OWNING,
+    SIZED_WHEN_MADE,
     VOLCANO_JOB,
     Order,
     claim_name,
@@ -161,6 +162,8 @@ class Workload:
 
     def _ensure_object(self) -> None:
         if self.kind is not None and self.object() is None:
+            if self.order.dialect in SIZED_WHEN_MADE:
+                self.minimum = self.size
             self._store.create(object_of(self.order, self.size, self.minimum))
 
     def _ensure_pods(self) -> None:
