@@ -160,7 +160,6 @@ def test_an_empty_recording_gets_a_sentence(arguments: Sequence[str], tmp_path: 
         (("--to", "x", "--profile", "kai"), "leave out --config and --profile, and give them to 'simulate'"),
         (("--to", "x", "-o", "json"), "leave out -o"),
         (("--to", "x", "-v", "3"), "-v traces a session"),
-        (("--profile", "kai", "-v", "3"), "-v traces a session"),
         (("--profile", "kai", "--config", "x"), "--config and --profile exclude each other"),
         (("--assume", "1h"), "use it with --to, --config or --profile"),
         (("--to", "x", "--assume", "long"), "'long' is not a duration"),

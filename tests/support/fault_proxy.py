@@ -327,8 +327,8 @@ async def _bit_by_bit(request: web.Request, answer: web.StreamResponse, body: by
     for place in range(0, len(body), step):
         if blow.harm is Harm.HALF and place >= len(body) / 2:
             return _reset(request)
-        await answer.write(body[place : place + step])
         await asyncio.sleep(blow.seconds / PIECES)
+        await answer.write(body[place : place + step])
     return answer
 
 
