@@ -9,6 +9,8 @@ from phalanx.controllers.binder.controller import Binder
 from phalanx.controllers.controller import NOTHING, Write
 from phalanx.controllers.grouper.grouping import Grouping, sized
 from phalanx.controllers.grouper.owners import OwnerChain
+from phalanx.controllers.grouper.pod_membership import membership_of
+from phalanx.controllers.objects import key_of
 from phalanx.controllers.volcano_job.controller import JobReconciliation
 from phalanx.model.gang import Gang
 from phalanx.model.storage import AttachRules
@@ -77,7 +79,10 @@ def _waits_grow_early(patch: pytest.MonkeyPatch) -> None:
 @planted("owners are heard by their first pod alone", breaks=("left undone",), is_rare=True)
 def _ended_pods_speak(patch: pytest.MonkeyPatch) -> None:
     """A change of an owner is looked at by the first pod of its group, though that one may have ended and need no group."""
-    patch.setattr("phalanx.controllers.grouper.controller._may_need_group", lambda pod: True)
+    patch.setattr(
+        "phalanx.controllers.grouper.controller._group_spoken_for",
+        lambda pod: min(membership_of(pod).links, default=f"{key_of(pod)}"),
+    )
 
 
 @planted("D3: groups without pods are admitted by nobody", breaks=("untrue status", "left undone", "could start"))

@@ -181,21 +181,14 @@ def _warnings(about: Sequence[Document], problem: SnapshotError) -> list[Write]:
 
 def _one_of_each(pods: Sequence[Document]) -> list[Key]:
     """Return the pods without a group, and one of each group that others wait or run in: what has ended speaks for nobody."""
-    chosen = {_group_or_key(pod): key_of(pod) for pod in reversed(pods) if _may_need_group(pod)}
-    return list(chosen.values())
+    named = ((_group_spoken_for(pod), pod) for pod in reversed(pods))
+    return list({group: key_of(pod) for group, pod in named if group}.values())
 
 
-def _may_need_group(pod: Document) -> bool:
-    """Tell whether a pod is grouped, or complained about since it cannot be read."""
+def _group_spoken_for(pod: Document) -> str:
+    """Return the group that a pod can be asked about, its own key as long as it has none; empty if it needs none any more."""
     try:
-        return membership_of(pod).needs_group
+        membership = membership_of(pod)
     except SnapshotError:
-        return True
-
-
-def _group_or_key(pod: Document) -> str:
-    try:
-        links = membership_of(pod).links
-    except SnapshotError:
-        links = set()
-    return min(links, default=f"{key_of(pod)}")
+        return f"{key_of(pod)}"
+    return min(membership.links, default=f"{key_of(pod)}") if membership.needs_group else ""
